@@ -1,0 +1,39 @@
+"""Policies with full information: they look at all servers for every customer."""
+
+from __future__ import annotations
+
+from baselines.registry import policy
+from pull_env.policy import Inspect, Policy
+
+
+@policy(
+    "jsq",
+    rule="the shortest queue of all",
+    messages="2n",
+    reference="W. Winston, J. Applied Probability 14 (1977)",
+)
+def jsq() -> Policy:
+    """Declare join-the-shortest-queue, ties at random."""
+    return Policy("jsq", (Inspect(rank="queue"),))
+
+
+@policy(
+    "jfsq",
+    rule="the shortest queue of all, the fastest server on ties",
+    messages="2n",
+    reference="D. Mukherjee et al.; G. Weng, X. Zhou, R. Srikant (2020): join the fastest of the shortest queues",
+)
+def jfsq() -> Policy:
+    """Declare join-the-fastest-of-the-shortest-queues."""
+    return Policy("jfsq", (Inspect(rank="queue then speed"),))
+
+
+@policy(
+    "sed",
+    rule="the shortest expected delay, (queue + 1) / rate, of all",
+    messages="2n",
+    reference="S. Banawan, N. Zeidat (1992); shortest expected delay",
+)
+def sed() -> Policy:
+    """Declare shortest-expected-delay, ties at random."""
+    return Policy("sed", (Inspect(rank="delay"),))

@@ -1,0 +1,71 @@
+"""Policies in which idle servers pull work: PULL, its kin, JIQ and join-below-threshold."""
+
+from __future__ import annotations
+
+from baselines.registry import policy
+from pull_env.policy import Announce, Policy, Send, Take
+
+STOLYAR = "A. L. Stolyar, Queueing Systems 85 (2017), 31-65, arXiv:1512.07873"
+
+
+@policy(
+    "pull", rule="an idle server that pulled, else any server", messages="pull + remove", reference=STOLYAR
+)
+def pull() -> Policy:
+    """Declare Stolyar's PULL; its uniform fallback may saturate slow servers when buffers are unlimited."""
+    return Policy("pull", (Take(), Send(weights="uniform")), Announce())
+
+
+@policy(
+    "pull-weighted",
+    rule="as pull, but else a server by rate",
+    messages="pull + remove",
+    reference=f"{STOLYAR}; fallback of weighted",
+)
+def pull_weighted() -> Policy:
+    """Declare PULL with a fallback by rate, which is stable at every load below 1."""
+    return Policy("pull-weighted", (Take(), Send(weights="rate")), Announce())
+
+
+@policy(
+    "pull-fastest",
+    rule="the fastest idle server that pulled, else a server by rate",
+    messages="pull + remove",
+    reference=f"{STOLYAR}; fast-first order",
+)
+def pull_fastest() -> Policy:
+    """Declare PULL that takes the message of the fastest server it holds."""
+    return Policy("pull-fastest", (Take(order="fastest"), Send(weights="rate")), Announce())
+
+
+@policy(
+    "pull-min",
+    rule="as pull, but an idle server calls the router with fewest messages (of d sampled)",
+    messages="pull + remove (+ 2d probes a pull)",
+    reference="Y. Lu et al., Performance Evaluation 68 (2011), 1056-1071: JIQ-SQ(d)",
+)
+def pull_min(d: int | None = None) -> Policy:
+    """Declare PULL with announcements to the router that holds fewest, of `d` sampled ones or, free of charge, of all."""
+    return Policy("pull-min", (Take(), Send(weights="uniform")), Announce(recipient="fewest", sample=d))
+
+
+@policy(
+    "jiq",
+    rule="the oldest idle server announced, even if it is stale, else any server",
+    messages="pull",
+    reference="Y. Lu et al., Performance Evaluation 68 (2011), 1056-1071: JIQ-Random",
+)
+def jiq() -> Policy:
+    """Declare join-idle-queue: ids are taken first in, first out, and are never withdrawn."""
+    return Policy("jiq", (Take(order="oldest"), Send(weights="uniform")), Announce(withdraw=False))
+
+
+@policy(
+    "jbt",
+    rule="a server with fewer than r customers that announced itself, else any server",
+    messages="pull (at most 1) + remove",
+    reference="X. Zhou, J. Tan, N. Shroff, Proc. ACM SIGMETRICS (2018), arXiv:1710.04357",
+)
+def jbt(r: int) -> Policy:
+    """Declare join-below-threshold; r = 1 is PULL."""
+    return Policy("jbt", (Take(), Send(weights="uniform")), Announce(threshold=r))

@@ -1,0 +1,120 @@
+"""The one table of policies: names, arguments, references. Tests, leaderboard and README iterate over it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pull_env.policy import Policy, PolicyError
+
+Maker = Callable[..., Policy]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named policy.
+
+    Attributes:
+        name: Its id.
+        rule: What it does for a customer, in a line.
+        messages: What it sends, in a line.
+        reference: Where it comes from.
+        maker: Declares it; takes whole numbers only.
+    """
+
+    name: str
+    rule: str
+    messages: str
+    reference: str
+    maker: Maker
+
+    @property
+    def arguments(self) -> dict[str, inspect.Parameter]:
+        """What the maker takes, by name."""
+        return dict(inspect.signature(self.maker).parameters)
+
+    @property
+    def usage(self) -> str:
+        """The name with its arguments and their defaults."""
+        shown = [k if p.default in (p.empty, None) else f"{k}={p.default}" for k, p in self.arguments.items()]
+        return f"{self.name}({', '.join(shown)})" if shown else self.name
+
+
+POLICIES: dict[str, Entry] = {}
+
+
+def policy(name: str, *, rule: str, messages: str, reference: str) -> Callable[[Maker], Maker]:
+    """Enter a function that declares a policy into the table under `name`; what it returns is named by its arguments."""
+
+    def enter(maker: Maker) -> Maker:
+        POLICIES[name] = Entry(name, rule, messages, reference, maker)
+        return maker
+
+    return enter
+
+
+def make(name: str, **arguments: int) -> Policy:
+    """Return a policy by name: `make("power-of-d", d=2)`, `make("power-of-d(2)")`, `make("power-of-d(d=2)")`.
+
+    Args:
+        name: An id of the table, with its arguments in parentheses or without.
+        **arguments: Whole numbers, by name.
+
+    Raises:
+        ValueError: The name or an argument is unknown, or a value is not allowed; the message says what is known.
+
+    >>> make("jbt(3)").announce.threshold
+    3
+    """
+    base, given = _parse(name)
+    if base not in POLICIES:
+        near = difflib.get_close_matches(base, POLICIES, 1, 0.0)[0]
+        known = ", ".join(entry.usage for entry in POLICIES.values())
+        raise ValueError(f"policy is {name!r}: did you mean {near!r}? Known: {known}")
+    entry = POLICIES[base]
+    names = list(entry.arguments)
+    if len(given) > len(names):
+        raise ValueError(f"policy is {name!r}: it takes at most {len(names)} arguments: {entry.usage}")
+    values = {key if isinstance(key, str) else names[key]: value for key, value in given.items()}
+    for key, value in arguments.items():
+        if key in values:
+            raise ValueError(f"policy is {name!r}: its argument {key} is given twice")
+        values[key] = value
+    for key, value in values.items():
+        if key not in names:
+            raise ValueError(f"policy is {name!r}: it has no argument {key!r}, known: {entry.usage}")
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{base}: {key} is {value!r}: it must be a whole number from 1")
+    missing = [key for key, p in entry.arguments.items() if p.default is p.empty and key not in values]
+    if missing:
+        raise ValueError(f"policy is {name!r}: its argument {missing[0]} is missing: {entry.usage}")
+    try:
+        made = entry.maker(**values)
+    except PolicyError as error:
+        raise ValueError(f"policy is {name!r}: {error}") from None
+    shown = ", ".join(str(values.get(key, p.default)) for key, p in entry.arguments.items())
+    full = base if not entry.arguments or shown == "None" else f"{base}({shown})"
+    return dataclasses.replace(made, name=full)
+
+
+def _parse(text: str) -> tuple[str, dict[Any, Any]]:
+    """Split `name(2, d=3)` into the name and its arguments, by position or by name."""
+    if not isinstance(text, str):
+        raise ValueError(f"policy is {text!r}: it must be a name such as 'power-of-d(2)'")
+    base, bracket, rest = text.strip().partition("(")
+    if not bracket:
+        return base, {}
+    try:
+        call = ast.parse(f"f({rest}", mode="eval").body
+        if not isinstance(call, ast.Call):
+            raise SyntaxError
+        given: dict[Any, Any] = {k: ast.literal_eval(value) for k, value in enumerate(call.args)}
+        given.update({word.arg: ast.literal_eval(word.value) for word in call.keywords})
+    except (SyntaxError, ValueError):
+        raise ValueError(f"policy is {text!r}: arguments are written as in 'power-of-d(2)'") from None
+    return base.strip(), given

@@ -1,0 +1,50 @@
+"""Policies that ask a few servers for their queue length."""
+
+from __future__ import annotations
+
+from baselines.registry import policy
+from pull_env.policy import Policy, Probe
+
+
+@policy(
+    "power-of-d",
+    rule="the shortest queue of d servers at random",
+    messages="2d",
+    reference="N. Vvedenskaya et al. (1996); M. Mitzenmacher (2001); G. Brightwell, M. Luczak (2012), arXiv:1201.5523",
+)
+def power_of_d(d: int = 2) -> Policy:
+    """Declare the supermarket model, without replacement; d = n is jsq."""
+    return Policy("power-of-d", (Probe(weights="uniform", at_most=d),))
+
+
+@policy(
+    "balanced",
+    rule="the shortest queue of c servers drawn by rate, with replacement",
+    messages="2c",
+    reference="H. Chen, H.-Q. Ye, Operations Research 60 (2012), 193-206",
+)
+def balanced(c: int = 2) -> Policy:
+    """Declare balanced routing; c = 1 is weighted."""
+    return Policy("balanced", (Probe(weights="rate", at_most=c, replace=True),))
+
+
+@policy(
+    "sed-d",
+    rule="the shortest expected delay of d servers drawn by rate, with replacement",
+    messages="2d",
+    reference="balanced, with the comparison of sed",
+)
+def sed_d(d: int = 2) -> Policy:
+    """Declare balanced routing that compares (queue + 1) / rate."""
+    return Policy("sed-d", (Probe(weights="rate", at_most=d, rank="delay", replace=True),))
+
+
+@policy(
+    "probe-until-idle",
+    rule="ask servers drawn by rate one at a time, at most d, until one is idle; the shortest queue asked",
+    messages="2 a server asked",
+    reference="M. L. Weitzman, Econometrica 47 (1979), 641-654: search with a reservation value",
+)
+def probe_until_idle(d: int = 8) -> Policy:
+    """Declare sequential probing that stops at the first idle server."""
+    return Policy("probe-until-idle", (Probe(weights="rate", at_most=d, stop_at=0.0),))

@@ -1,0 +1,48 @@
+"""Routers for large server systems, learned and classical: simulated exactly, scored on waiting and messages.
+
+See `simulate` for the simulator, `gymnasium.make("pull_env/Router-v0")` for the environment, `baselines.make` for policies.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pull_env.policy import Announce, Cycle, Inspect, Policy, Probe, Recall, Send, Take, load_policy
+from pull_env.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_scenario, scenario_names
+
+if TYPE_CHECKING:
+    from pull_env.results import Result
+    from pull_env.simulation import simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Announce",
+    "Cycle",
+    "Inspect",
+    "Policy",
+    "Pool",
+    "Prices",
+    "Probe",
+    "Recall",
+    "Result",
+    "Scenario",
+    "Send",
+    "Take",
+    "Trace",
+    "as_scenario",
+    "load_policy",
+    "load_scenario",
+    "scenario_names",
+    "simulate",
+]
+
+_LAZY = {"simulate": "pull_env.simulation", "Result": "pull_env.results"}  # they import the compiler: 0.3 s
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs the compiler when it is asked for."""
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'pull_env' has no attribute {name!r}")

@@ -1,0 +1,221 @@
+"""What happens next: two clocks behind `advance`, which runs the system to its next arrival, and `admit`.
+
+Markov clock: Poisson arrivals and exponential service, uniformised. Every tick is an arrival with a fixed probability, else
+the service clock of a server drawn by rate ticks: a busy server completes, an idle one does nothing. No list of busy
+servers is kept, and arrivals and service ticks do not depend on what a policy did: policies on one seed are coupled.
+`now` counts ticks, all of the same mean length, so averages over ticks are averages over time.
+
+Calendar clock: gaps between arrivals and service requirements are given (drawn outside, or from a trace). A server holds
+one entry in a heap of departures, which is indexed by server.
+"""
+
+from __future__ import annotations
+
+from pull_env.kernels.index import lower_level, raise_level
+from pull_env.kernels.jit import kernel
+from pull_env.kernels.messages import announce
+from pull_env.kernels.state import (
+    KEEP_QUEUE_INDEX,
+    KEEP_VIEW,
+    cell_at,
+    head_of,
+    integer_at,
+    pool_of,
+    real_at,
+    router_of,
+    server_of,
+    work_of,
+)
+from pull_env.kernels.steps import RECENT
+from pull_env.kernels.stream import ARRIVALS, HALF, LOW, SERVICE, below, bits, weighted_pool, weighted_router
+from pull_env.kernels.tally import settle
+
+
+@kernel
+def advance(system: int) -> None:
+    """Run the system to its next arrival; `head.router` says which router is asked, -1 that a trace has ended."""
+    if head_of(system).calendar:
+        advance_calendar(system)
+    else:
+        advance_markov(system)
+
+
+@kernel
+def advance_markov(system: int) -> None:
+    """Tick until a customer arrives."""
+    head = head_of(system)
+    while True:
+        head.now += 1.0
+        drawn = bits(system, ARRIVALS)
+        if (drawn & LOW) < head.arrival_cut:
+            arrive(system, weighted_router(system, drawn >> HALF))
+            return
+        drawn = bits(system, SERVICE)
+        pool = pool_of(system, weighted_pool(system, drawn >> HALF))
+        server = pool.start + below(drawn & LOW, pool.size)
+        if server_of(system, server).queue > 0:
+            depart(system, server)
+
+
+@kernel
+def advance_calendar(system: int) -> None:
+    """Let everybody depart that is due by the next arrival; a departure comes before an arrival at the same time."""
+    head = head_of(system)
+    if head.fed == head.F:
+        head.router = -1
+        return
+    arrival = head.now + real_at(head.gaps, head.fed).value
+    while head.queued > 0 and work_of(system, first_due(system)).due <= arrival:
+        server = first_due(system)
+        head.now = work_of(system, server).due
+        start_next(system, server)
+        depart(system, server)
+    head.now = arrival
+    head.size = real_at(head.sizes, head.fed).value
+    head.fed += 1
+    arrive(system, weighted_router(system, bits(system, ARRIVALS) >> HALF))
+
+
+@kernel
+def arrive(system: int, router: int) -> None:
+    """Put the next customer into the hands of `router`."""
+    head = head_of(system)
+    head.arrivals += 1
+    head.router = router
+    if head.keeps & KEEP_VIEW:
+        asked = router_of(system, router)
+        asked.gap += RECENT * (head.now - asked.seen - asked.gap)
+        asked.seen = head.now
+        asked.empty += RECENT * ((1.0 if asked.held == 0 else 0.0) - asked.empty)
+
+
+@kernel
+def depart(system: int, server: int) -> None:
+    """Let a customer leave `server`, which announces itself if it is available now and has no message out."""
+    head, place = head_of(system), server_of(system, server)
+    pool = pool_of(system, place.pool)
+    settle(system, place.pool)
+    if head.keeps & KEEP_QUEUE_INDEX:
+        lower_level(head_of(system).by_queue, place.pool, pool.start + pool.size, server, place.queue)
+    place.queue -= 1
+    pool.inside -= 1
+    pool.busy -= place.queue == 0
+    head.inside -= 1
+    head.departures += 1
+    if place.queue < head.threshold and not place.announced:
+        announce(system, server)
+
+
+@kernel
+def admit(system: int, server: int) -> float:
+    """Add the customer at hand to the queue of `server`, which has room; return its wait."""
+    head, place = head_of(system), server_of(system, server)
+    pool = pool_of(system, place.pool)
+    settle(system, place.pool)
+    if head.keeps & KEEP_QUEUE_INDEX:
+        raise_level(head_of(system).by_queue, place.pool, pool.start + pool.size, server, place.queue)
+    found = place.queue
+    place.queue = found + 1
+    pool.inside += 1
+    pool.busy += found == 0
+    head.inside += 1
+    if head.calendar:
+        return enqueue(system, server, found)
+    return found / pool.rate
+
+
+@kernel
+def enqueue(system: int, server: int, found: int) -> float:
+    """Fix the wait of the customer at hand at `server`, FCFS; return it."""
+    head, work = head_of(system), work_of(system, server)
+    service = head.size / pool_of(system, server_of(system, server).pool).rate
+    if found == 0:
+        work.due = work.clear = head.now + service
+        push(system, server)
+        return 0.0
+    wait = work.clear - head.now
+    work.clear += service
+    number = head.free
+    cell = cell_at(head.waiting, number)
+    head.free = cell.next
+    cell.size, cell.next = service, -1
+    if found == 1:
+        work.first = number
+    else:
+        cell_at(head.waiting, work.last).next = number
+    work.last = number
+    return float(wait)
+
+
+@kernel
+def start_next(system: int, server: int) -> None:
+    """Start the next customer in the queue of `server`, whose customer in service leaves now."""
+    head, work = head_of(system), work_of(system, server)
+    if server_of(system, server).queue == 1:
+        pop(system)
+        return
+    number = work.first
+    cell = cell_at(head.waiting, number)
+    work.due += cell.size
+    work.first = cell.next
+    cell.next = head.free
+    head.free = number
+    sink(system, 0, server)
+
+
+@kernel
+def first_due(system: int) -> int:
+    """Return the server of the next departure; the heap must not be empty."""
+    return integer_at(head_of(system).heap, 0).value  # type: ignore[no-any-return]
+
+
+@kernel
+def sooner(system: int, a: int, b: int) -> bool:
+    """Return whether server `a` is due before server `b`; at equal times the lower number goes first."""
+    first, second = work_of(system, a).due, work_of(system, b).due
+    return bool(first < second or (first == second and a < b))
+
+
+@kernel
+def put(system: int, place: int, server: int) -> None:
+    """Let `server` stand at `place` of the heap."""
+    integer_at(head_of(system).heap, place).value = server
+    work_of(system, server).place = place
+
+
+@kernel
+def push(system: int, server: int) -> None:
+    """Add `server` to the heap: let it rise from the end."""
+    head = head_of(system)
+    place = head.queued
+    head.queued += 1
+    while place > 0 and sooner(system, server, integer_at(head.heap, (place - 1) >> 1).value):
+        put(system, place, integer_at(head.heap, (place - 1) >> 1).value)
+        place = (place - 1) >> 1
+    put(system, place, server)
+
+
+@kernel
+def pop(system: int) -> None:
+    """Take the first server out of the heap; the last one sinks from the top."""
+    head = head_of(system)
+    head.queued -= 1
+    if head.queued > 0:
+        sink(system, 0, integer_at(head.heap, head.queued).value)
+
+
+@kernel
+def sink(system: int, place: int, server: int) -> None:
+    """Let `server` sink from `place` of the heap until both below are due later."""
+    head = head_of(system)
+    while 2 * place + 1 < head.queued:
+        child = 2 * place + 1
+        lower = integer_at(head.heap, child).value
+        if child + 1 < head.queued and sooner(system, integer_at(head.heap, child + 1).value, lower):
+            child += 1
+            lower = integer_at(head.heap, child).value
+        if sooner(system, server, lower):
+            break
+        put(system, place, lower)
+        place = child
+    put(system, place, server)

@@ -1,0 +1,84 @@
+"""The one transition, `place` then `advance`, and what loops over it."""
+
+from __future__ import annotations
+
+from pull_env.kernels.clock import admit, advance
+from pull_env.kernels.jit import kernel
+from pull_env.kernels.memory import note_assignment
+from pull_env.kernels.messages import hold, withdraw
+from pull_env.kernels.state import KEEP_MEMORY, head_of, list_of, pool_of, router_of, server_of, step_at
+from pull_env.kernels.steps import serve
+from pull_env.kernels.stream import LOW, MESSAGES, POLICY, below, bits
+from pull_env.kernels.tally import count_accepted, settle_all
+
+
+@kernel
+def start(system: int) -> None:
+    """Start a cleared system: idle servers announce themselves, round robins start anywhere. No customer is at hand."""
+    head, n = head_of(system), head_of(system).n
+    if head.threshold > 0:
+        for server in range(n):
+            hold(system, below(bits(system, MESSAGES) & LOW, head_of(system).R), server)
+    for router in range(head_of(system).R):
+        router_of(system, router).cycle = below(bits(system, POLICY) & LOW, n)
+        for pool in range(head_of(system).J):
+            mine = list_of(system, router, pool)
+            mine.cycle = below(bits(system, POLICY) & LOW, pool_of(system, pool).size)
+    head.router = -1
+
+
+@kernel
+def place(system: int, chain: int, steps: int) -> None:
+    """Assign the customer at hand by the first step of the chain, at address `chain`, that can act; the last one always can."""
+    head = head_of(system)
+    router = head.router
+    server = -1
+    for k in range(steps):
+        server = serve(system, router, step_at(chain, k))
+        if server >= 0:
+            break
+    assign(system, router, server)
+
+
+@kernel
+def assign(system: int, router: int, server: int) -> None:
+    """Send the customer at hand to `server`: it joins the queue, or is blocked if the server is full."""
+    head, spot = head_of(system), server_of(system, server)
+    pool = pool_of(system, spot.pool)
+    head.lost = spot.queue >= pool.buffer
+    head.wait = 0.0
+    if head.lost:
+        pool.blocked += 1
+    else:
+        found = spot.queue
+        head.wait = admit(system, server)
+        count_accepted(system, spot.pool, found, head.wait)
+    if spot.announced:
+        if head.stale:
+            spot.announced = 0  # it will announce itself again, whatever is still out
+        elif spot.queue >= head.threshold:
+            withdraw(system, router, server)
+    if head.keeps & KEEP_MEMORY:
+        note_assignment(system, router, server)
+
+
+@kernel
+def rollout(system: int, chain: int, steps: int, customers: int) -> int:
+    """Place `customers` customers by the chain of `steps` steps and run on to the next one, which stays at hand.
+
+    Returns:
+        How many were placed: fewer where the customers came to an end. With none at hand it only runs to the first.
+    """
+    head = head_of(system)
+    placed = 0
+    while True:
+        if head.router >= 0:
+            if placed == customers:
+                break
+            place(system, chain, steps)
+            placed += 1
+        advance(system)
+        if head.router < 0:
+            break
+    settle_all(system)
+    return placed

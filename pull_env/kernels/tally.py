@@ -1,0 +1,57 @@
+"""What a run counts: areas in time, customers by what they found, and the law of the wait.
+
+With the Markov clock the wait of a customer that found q customers has the Erlang(q, rate) law, so the counts of q by
+pool say all: mean and quantiles follow without the noise of realised service times. With the calendar the realised wait
+is binned by its logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pull_env.kernels.jit import kernel
+from pull_env.kernels.state import WAIT_BINS_PER_OCTAVE, WAIT_OCTAVES, count_at, head_of, pool_of
+
+FIRST_OCTAVE = WAIT_OCTAVES[0]
+BINS = (WAIT_OCTAVES[1] - WAIT_OCTAVES[0]) * WAIT_BINS_PER_OCTAVE + 1
+
+
+@kernel
+def settle(system: int, pool: int) -> None:
+    """Bring the areas of `pool` up to now; call it before its numbers change."""
+    p, now = pool_of(system, pool), head_of(system).now
+    p.area += p.inside * (now - p.since)
+    p.busy_area += p.busy * (now - p.since)
+    p.since = now
+
+
+@kernel
+def settle_all(system: int) -> None:
+    """Bring the areas of all pools up to now."""
+    for pool in range(head_of(system).J):
+        settle(system, pool)
+
+
+@kernel
+def count_accepted(system: int, pool: int, queue: int, wait: float) -> None:
+    """Count a customer that was accepted by a server of `pool` at which it found `queue` customers."""
+    p = pool_of(system, pool)
+    p.accepted += 1
+    p.waited += queue > 0
+    p.found += queue
+    if head_of(system).calendar:
+        p.wait += wait
+        p.service += head_of(system).size / p.rate
+        count_at(head_of(system).law, pool * head_of(system).Q + wait_bin(wait)).value += 1
+    else:
+        count_at(head_of(system).law, pool * head_of(system).Q + min(queue, head_of(system).Q - 1)).value += 1
+
+
+@kernel
+def wait_bin(wait: float) -> int:
+    """Return the bin of a realised wait: 0 for none, else by octave and linearly within the octave."""
+    if wait <= 0.0:
+        return 0
+    mantissa, exponent = math.frexp(wait)  # wait = mantissa 2^exponent, mantissa in [.5, 1)
+    within = int((mantissa - 0.5) * (2 * WAIT_BINS_PER_OCTAVE))
+    return min(max((exponent - FIRST_OCTAVE) * WAIT_BINS_PER_OCTAVE + within + 1, 1), BINS - 1)

@@ -1,0 +1,327 @@
+"""The thin front of the kernels: checks and converts, allocates, seeds, and feeds a `System`; the kernels do the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pull_env.kernels import run, state, stream, tally
+from pull_env.policy import Announce, Inspect, PolicyError, Probe, Recall, Step, Take
+from pull_env.scenario import Scenario
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+KINDS = {"take": 0, "recall": 1, "send": 2, "probe": 3, "inspect": 4, "cycle": 5}
+ORDERS = {"random": state.RANDOM, "oldest": state.OLDEST, "fastest": state.FASTEST}
+WEIGHTS = {"uniform": state.UNIFORM, "rate": state.RATE}
+RANKS = {
+    "queue": state.BY_QUEUE,
+    "delay": state.BY_DELAY,
+    "queue then speed": state.BY_QUEUE_THEN_SPEED,
+    "work": state.BY_WORK,
+}
+
+
+class Feed(Protocol):
+    """Where the calendar clock gets its customers from."""
+
+    def draw(self, count: int) -> tuple[Floats, Floats]:
+        """Return the next gaps between arrivals, in time units, and service requirements, of mean 1.
+
+        Returns:
+            Two arrays of equal length, at most `count`; empty ones when there are no more customers.
+        """
+        ...
+
+
+Workload = Callable[[np.random.SeedSequence], Feed]  # a feed for each replication or episode
+
+
+def encode(steps: tuple[Step, ...], scenario: Scenario) -> Array:
+    """Return `steps` as the kernels read them, (steps,) STEP.
+
+    Raises:
+        PolicyError: A step names a pool that the scenario does not have.
+    """
+    chain = np.zeros(len(steps), state.STEP)
+    for k, step in enumerate(steps):
+        pool = getattr(step, "pool", None)
+        if pool is not None and pool >= len(scenario.pools):
+            last = len(scenario.pools) - 1
+            raise PolicyError(f"steps[{k}].pool is {pool}: {scenario.name} has pools 0 to {last}")
+        stop_at = getattr(step, "stop_at", None)
+        chain[k] = (
+            KINDS[step.kind],
+            -1 if pool is None else pool,
+            WEIGHTS[getattr(step, "weights", "uniform")],
+            ORDERS[getattr(step, "order", "random")],
+            min(getattr(step, "at_most", 0), 2**31 - 1),
+            RANKS[getattr(step, "rank", "queue")],
+            getattr(step, "replace", False),
+            -1.0 if stop_at is None else stop_at,
+        )
+    return chain
+
+
+def needs_calendar(steps: tuple[Step, ...]) -> bool:
+    """Return whether a step looks at unfinished work, which only the calendar clock knows."""
+    return any(getattr(step, "rank", None) == "work" for step in steps)
+
+
+def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
+    """Return the KEEP_* bits of what `steps` and `announce` read."""
+    bits = 0
+    if any(isinstance(step, Take) and step.order == "oldest" for step in steps):
+        bits |= state.KEEP_AGE
+    if any(isinstance(step, Inspect) and step.rank != "work" for step in steps):
+        bits |= state.KEEP_QUEUE_INDEX
+    if announce is not None and announce.recipient == "fewest" and announce.sample is None:
+        bits |= state.KEEP_ROUTER_INDEX
+    if any(isinstance(step, Recall) for step in steps):
+        bits |= state.KEEP_MEMORY
+    return bits
+
+
+@dataclass
+class Index:
+    """Items sorted by level, as `kernels.index` keeps them; see INDEX in `kernels.state`."""
+
+    order: Array  # (items,) int32
+    place: Array  # (items,) int32
+    above: Array  # (groups, levels + 1) int32
+    lowest: Array  # (groups,) int64
+    record: Array  # (1,) INDEX
+
+
+@dataclass
+class Arrays:
+    """The arrays of a system, which the kernels reach through the addresses in `head`; those not needed have length 1."""
+
+    head: Array  # (1,) HEAD
+    streams: Array  # (STREAMS, 4) uint64
+    pools: Array  # (J,) POOL
+    servers: Array  # (n,) SERVER
+    routers: Array  # (R,) ROUTER
+    lists: Array  # (R, J) LIST
+    messages: Array  # (n,) MESSAGE by server; stale protocol: (R n,) by router and server
+    slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
+    memory: Array  # (R, J, M) MEMORY
+    law: Array  # (J, Q) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
+    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand
+    by_queue: Index  # servers of a pool by queue length
+    by_held: Index  # routers by messages held (one group)
+    work: Array  # (n,) WORK
+    waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
+    heap: Array  # (n,) int32  servers that work, a binary heap by (due, server)
+    gaps: Array  # (F,) float64  times between the arrivals that come next
+    sizes: Array  # (F,) float64  their service requirements, mean 1
+
+    def link(self) -> None:
+        """Write the addresses of all arrays where the kernels read them; to be called whenever an array was replaced."""
+        head = self.head[0]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Index):
+                for name in ("order", "place", "above", "lowest"):
+                    value.record[name] = getattr(value, name).ctypes.data
+                value.record["levels"] = value.above.shape[1] - 1
+                head[field.name] = value.record.ctypes.data
+            elif field.name != "head":
+                head[field.name] = value.ctypes.data
+        head["F"] = self.gaps.size
+
+
+class Simulator:
+    """A system in motion, always with a customer at hand that waits to be placed.
+
+    Attributes:
+        scenario: What it simulates.
+        announce: The pull protocol of its servers.
+        arrays: The state. The kernels change it in place; `reset` replaces it.
+        address: What the kernels know the system by.
+    """
+
+    FEED = 4096  # customers fed to the calendar clock at a time
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        steps: tuple[Step, ...],
+        announce: Announce | None,
+        *,
+        memory: int = 8,
+        keep: int = 0,
+        workload: Workload | None = None,
+    ) -> None:
+        """Note what routers that use `steps` need; `reset` allocates and starts.
+
+        Args:
+            scenario: The system.
+            steps: Whatever steps routers will use: what none of them reads is not maintained.
+            announce: The pull protocol; None: servers announce nothing.
+            memory: Servers that a router remembers in each pool.
+            keep: KEEP_* bits to maintain beyond what `steps` read.
+            workload: Feeds of the calendar clock; None: the Markov clock, which needs no feed.
+        """
+        self.scenario, self.announce, self.workload = scenario, announce, workload
+        self._keeps = keeps(steps, announce) | keep
+        self._memory = memory
+        widest = [
+            min(step.at_most, scenario.servers if not step.replace else step.at_most)
+            for step in steps
+            if isinstance(step, Probe)
+        ]
+        sample = 0 if announce is None or announce.sample is None else min(announce.sample, scenario.routers)
+        self._asked = max([1, sample, *widest])
+        self._feed: Feed | None = None
+        self._fed_all = False
+        self.arrays = self._allocate()
+
+    @property
+    def address(self) -> int:
+        """The address of the head: the handle that kernels take."""
+        return int(self.arrays.head.ctypes.data)
+
+    @property
+    def waiting_customer(self) -> bool:
+        """Whether there is a customer at hand: always, but after the end of a trace."""
+        return bool(self.arrays.head["router"][0] >= 0)
+
+    def reset(self, seed: int, episode: int = 0) -> None:
+        """Start anew from an empty system, with the streams of `seed` and `episode`, and run to the first customer."""
+        self.arrays = self._allocate()
+        self.arrays.streams[:] = stream.spawn(seed, episode)
+        self._fed_all = False
+        if self.workload is not None:
+            self._feed = self.workload(np.random.SeedSequence(seed, spawn_key=(episode, 0)))
+            self.supply()
+        run.start(self.address)
+        run.rollout(self.address, 0, 0, 0)
+
+    def run(self, chain: Array, customers: int) -> int:
+        """Place `customers` customers by `chain`; return how many there were: fewer where a trace ended."""
+        left = customers
+        while left and self.waiting_customer:
+            block = min(left, self.supply())
+            left -= run.rollout(self.address, chain.ctypes.data, chain.size, block)
+        return customers - left
+
+    def supply(self) -> int:
+        """Return how many customers can be placed before the feed must be asked again, at least one; ask it if none."""
+        if self.workload is None:
+            return 1 << 62
+        arrays = self.arrays
+        left = arrays.gaps.size - int(arrays.head["fed"][0])
+        if left == 0 and not self._fed_all:
+            assert self._feed is not None
+            arrays.gaps, arrays.sizes = self._feed.draw(self.FEED)
+            left = arrays.gaps.size
+            self._fed_all = left == 0
+            arrays.waiting = grow(arrays.waiting, int(arrays.head["inside"][0]) + left + 2)
+            arrays.head["fed"] = 0
+            arrays.link()
+        return max(left, 1)  # at least the customer at hand, even if nobody follows
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
+        self.__dict__.update(attributes)
+        self.arrays.link()
+
+    def _allocate(self) -> Arrays:
+        scenario, announce = self.scenario, self.announce
+        n, J, R = scenario.servers, len(scenario.pools), scenario.routers
+        stale = announce is not None and not announce.withdraw
+        calendar = self.workload is not None
+        mailbox = 0 if announce is None else R * n if stale else n
+        remembers = self._keeps & state.KEEP_MEMORY
+        arrays = Arrays(
+            head=_head(scenario, announce, calendar),
+            streams=np.zeros((stream.STREAMS, 4), np.uint64),
+            pools=_pools(scenario),
+            servers=np.zeros(n, state.SERVER),
+            routers=np.zeros(R, state.ROUTER),
+            lists=np.zeros((R, J), state.LIST),
+            messages=np.zeros(mailbox, state.MESSAGE),
+            slots=np.zeros((R, n) if mailbox else (1, 1), np.int32),
+            memory=np.zeros((R, J, self._memory) if remembers else (1, 1, 1), state.MEMORY),
+            law=np.zeros((J, tally.BINS if calendar else state.LEVELS), np.int64),
+            asked=np.zeros(self._asked, np.int32),
+            by_queue=_index(
+                [p.size for p in scenario.pools], state.LEVELS, self._keeps & state.KEEP_QUEUE_INDEX
+            ),
+            by_held=_index([R], n + 1, self._keeps & state.KEEP_ROUTER_INDEX),
+            work=np.zeros(n if calendar else 1, state.WORK),
+            waiting=free_cells(0, 1),
+            heap=np.zeros(n if calendar else 1, np.int32),
+            gaps=np.zeros(0),
+            sizes=np.zeros(0),
+        )
+        arrays.head["keeps"] = self._keeps
+        arrays.head["M"], arrays.head["Q"] = self._memory, arrays.law.shape[1]
+        arrays.servers["pool"] = np.repeat(np.arange(J), [p.size for p in scenario.pools])
+        arrays.routers["cut"], arrays.routers["alias"] = stream.alias_columns(
+            np.array(scenario.router_shares)
+        )
+        arrays.routers["gap"] = R / (scenario.total_arrival_rate * arrays.head["tick"][0])
+        arrays.lists["oldest"] = arrays.lists["newest"] = -1
+        arrays.messages["slot"] = -1
+        arrays.memory["server"], arrays.memory["when"] = -1, -np.inf
+        arrays.link()
+        return arrays
+
+
+def _head(scenario: Scenario, announce: Announce | None, calendar: bool) -> Array:
+    head = np.zeros(1, state.HEAD)
+    total = scenario.total_arrival_rate + scenario.capacity
+    head["n"], head["J"], head["R"] = scenario.servers, len(scenario.pools), scenario.routers
+    head["calendar"] = calendar
+    head["tick"] = 1.0 if calendar else 1.0 / total
+    head["arrival_cut"] = round(scenario.total_arrival_rate / total * 2**32)
+    head["starved"] = scenario.routers
+    if announce is not None:
+        head["threshold"], head["stale"] = announce.threshold, not announce.withdraw
+        if announce.recipient == "fewest":
+            fewest = (
+                state.RECIPIENT_FEWEST if announce.sample is None else min(announce.sample, scenario.routers)
+            )
+            head["recipient"] = fewest
+    return head
+
+
+def _pools(scenario: Scenario) -> Array:
+    pools = np.zeros(len(scenario.pools), state.POOL)
+    pools["size"] = [pool.size for pool in scenario.pools]
+    pools["rate"] = [pool.rate for pool in scenario.pools]
+    pools["buffer"] = [state.UNLIMITED if pool.buffer is None else pool.buffer for pool in scenario.pools]
+    pools["start"] = np.cumsum(pools["size"]) - pools["size"]
+    pools["cut"], pools["alias"] = stream.alias_columns(pools["size"] * pools["rate"])
+    return pools
+
+
+def _index(sizes: list[int], levels: int, kept: int) -> Index:
+    """Return an index of sum(sizes) items in groups side by side, all at level 0; one item where it is not kept."""
+    if not kept:
+        sizes, levels = [1], 1
+    items = np.arange(sum(sizes), dtype=np.int32)
+    above = np.zeros((len(sizes), levels + 1), np.int32)
+    above[:, 0] = sizes
+    return Index(items, items.copy(), above, np.zeros(len(sizes), np.int64), np.zeros(1, state.INDEX))
+
+
+def free_cells(first: int, count: int) -> Array:
+    """Return `count` free cells, numbered from `first`, each linked to the next."""
+    cells = np.zeros(count, state.CELL)
+    cells["next"] = np.arange(first + 1, first + count + 1)
+    return cells
+
+
+def grow(cells: Array, needed: int) -> Array:
+    """Return `cells` with room for `needed` customers: the chain of free cells goes on where the old ones end."""
+    if needed <= cells.size:
+        return cells
+    return np.concatenate([cells, free_cells(cells.size, max(needed, 2 * cells.size) - cells.size)])
