@@ -1,6 +1,7 @@
 """The named policies, and the leaderboard that compares them.
 
-A new policy is a function of a few lines that returns a `pull_env.Policy`, entered into the table by `@policy`.
+A new policy is a function of a few lines that returns a `pull_env.Policy`, entered into the table by
+`@policy`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def jsq() -> Policy:
     "jfsq",
     rule="the shortest queue of all, the fastest server on ties",
     messages="2n",
-    reference="D. Mukherjee et al.; G. Weng, X. Zhou, R. Srikant (2020): join the fastest of the shortest queues",
+    reference="W. Weng, X. Zhou, R. Srikant, Proc. ACM SIGMETRICS (2020)",
 )
 def jfsq() -> Policy:
     """Declare join-the-fastest-of-the-shortest-queues."""
@@ -32,7 +32,7 @@ def jfsq() -> Policy:
     "sed",
     rule="the shortest expected delay, (queue + 1) / rate, of all",
     messages="2n",
-    reference="S. Banawan, N. Zeidat (1992); shortest expected delay",
+    reference="S. Banawan, N. Zeidat, Proc. Simulation Symposium (1992)",
 )
 def sed() -> Policy:
     """Declare shortest-expected-delay, ties at random."""

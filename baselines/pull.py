@@ -45,7 +45,7 @@ def pull_fastest() -> Policy:
     reference="Y. Lu et al., Performance Evaluation 68 (2011), 1056-1071: JIQ-SQ(d)",
 )
 def pull_min(d: int | None = None) -> Policy:
-    """Declare PULL with announcements to the router that holds fewest, of `d` sampled ones or, free of charge, of all."""
+    """Declare PULL that calls the router that holds fewest: of `d` sampled, or of all, at no cost."""
     return Policy("pull-min", (Take(), Send(weights="uniform")), Announce(recipient="fewest", sample=d))
 
 

@@ -49,7 +49,7 @@ POLICIES: dict[str, Entry] = {}
 
 
 def policy(name: str, *, rule: str, messages: str, reference: str) -> Callable[[Maker], Maker]:
-    """Enter a function that declares a policy into the table under `name`; what it returns is named by its arguments."""
+    """Enter a function that declares a policy into the table; its arguments complete the name."""
 
     def enter(maker: Maker) -> Maker:
         POLICIES[name] = Entry(name, rule, messages, reference, maker)
@@ -66,7 +66,8 @@ def make(name: str, **arguments: int) -> Policy:
         **arguments: Whole numbers, by name.
 
     Raises:
-        ValueError: The name or an argument is unknown, or a value is not allowed; the message says what is known.
+        ValueError: The name or an argument is unknown, or a value is not allowed; the message says what is
+            known.
 
     >>> make("jbt(3)").announce.threshold
     3

@@ -10,7 +10,7 @@ from pull_env.policy import Policy, Probe
     "power-of-d",
     rule="the shortest queue of d servers at random",
     messages="2d",
-    reference="N. Vvedenskaya et al. (1996); M. Mitzenmacher (2001); G. Brightwell, M. Luczak (2012), arXiv:1201.5523",
+    reference="M. Mitzenmacher (2001); G. Brightwell, M. Luczak (2012), arXiv:1201.5523",
 )
 def power_of_d(d: int = 2) -> Policy:
     """Declare the supermarket model, without replacement; d = n is jsq."""
@@ -21,7 +21,7 @@ def power_of_d(d: int = 2) -> Policy:
     "balanced",
     rule="the shortest queue of c servers drawn by rate, with replacement",
     messages="2c",
-    reference="H. Chen, H.-Q. Ye, Operations Research 60 (2012), 193-206",
+    reference="H. Chen, H.-Q. Ye, Operations Research 60 (2012), 163-179",
 )
 def balanced(c: int = 2) -> Policy:
     """Declare balanced routing; c = 1 is weighted."""

@@ -1,6 +1,7 @@
 """Routers for large server systems, learned and classical: simulated exactly, scored on waiting and messages.
 
-See `simulate` for the simulator, `gymnasium.make("pull_env/Router-v0")` for the environment, `baselines.make` for policies.
+See `simulate` for the simulator, `gymnasium.make("pull_env/Router-v0")` for the environment, `baselines.make`
+for policies.
 """
 
 from __future__ import annotations
@@ -8,10 +9,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import pull_env.envs.registration  # noqa: F401  makes the environments known to Gymnasium
 from pull_env.policy import Announce, Cycle, Inspect, Policy, Probe, Recall, Send, Take, load_policy
 from pull_env.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_scenario, scenario_names
+from pull_env.seeds import spawn_seeds
 
 if TYPE_CHECKING:
+    from pull_env.envs.play import Driver, play
+    from pull_env.evaluation import evaluate
     from pull_env.results import Result
     from pull_env.simulation import simulate
 
@@ -20,6 +25,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Announce",
     "Cycle",
+    "Driver",
     "Inspect",
     "Policy",
     "Pool",
@@ -32,13 +38,22 @@ __all__ = [
     "Take",
     "Trace",
     "as_scenario",
+    "evaluate",
     "load_policy",
     "load_scenario",
+    "play",
     "scenario_names",
     "simulate",
+    "spawn_seeds",
 ]
 
-_LAZY = {"simulate": "pull_env.simulation", "Result": "pull_env.results"}  # they import the compiler: 0.3 s
+_LAZY = {  # they import the compiler: 0.3 s
+    "Driver": "pull_env.envs.play",
+    "Result": "pull_env.results",
+    "evaluate": "pull_env.evaluation",
+    "play": "pull_env.envs.play",
+    "simulate": "pull_env.simulation",
+}
 
 
 def __getattr__(name: str) -> Any:

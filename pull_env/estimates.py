@@ -1,4 +1,4 @@
-"""Estimates with intervals: replications or batch means, paired differences, quantiles of the wait, and drift."""
+"""Estimates with intervals: replications or batch means, paired differences, quantiles of the wait, drift."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Estimate:
     samples: tuple[float, ...] = field(default=(), repr=False, compare=False)
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """Return the interval of another `level` in (0, 1), by Student's law with `count` - 1 degrees of freedom."""
+        """Return the interval of another `level`, by Student's law with `count` - 1 degrees of freedom."""
         half = self.half_width(level)
         return self.mean - half, self.mean + half
 
@@ -58,16 +58,15 @@ class Estimate:
 
 
 def student(level: float, count: int) -> float:
-    """Return the two-sided quantile of Student's law for `count` observations; infinite for fewer than two."""
+    """Return the two-sided quantile of Student's law for `count` observations; infinite for one."""
     return float(special.stdtrit(count - 1, 0.5 + level / 2)) if count > 1 else math.inf
 
 
-def estimate(samples: Sequence[float] | Floats, mean: float | None = None) -> Estimate:
-    """Return the estimate behind independent `samples`; `mean` replaces theirs as the point estimate."""
+def estimate(samples: Sequence[float] | Floats) -> Estimate:
+    """Return the estimate behind independent `samples`."""
     values = np.asarray(samples, np.float64)
-    centre = float(values.mean()) if mean is None else mean
     error = float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.inf
-    return from_error(centre, error, values.size, tuple(values.tolist()))
+    return from_error(float(values.mean()), error, values.size, tuple(values.tolist()))
 
 
 def from_error(mean: float, error: float, count: int, samples: tuple[float, ...] = ()) -> Estimate:
@@ -95,7 +94,8 @@ def paired(first: Estimate, second: Estimate) -> Estimate:
 
 
 def erlang_quantiles(counts: Array, rates: Floats, probabilities: Sequence[float]) -> dict[float, Estimate]:
-    """Return quantiles of the wait of a customer that found q customers at a server of rate mu: Erlang(q, mu).
+    """Return quantiles of the wait of a customer that found q customers at a server of rate mu: Erlang(q,
+    mu).
 
     Args:
         counts: (replications, J, Q) int64  accepted customers by queue found.
@@ -121,7 +121,7 @@ def erlang_quantiles(counts: Array, rates: Floats, probabilities: Sequence[float
     longest = float(np.max(np.where(waits, queue / mu, 0.0))) * 3 + 40 / float(rates.min())
     found = {}
     for p in probabilities:
-        t = _root(lambda t, p=p: float(mean_share @ survival(t)) - (1 - p), longest)  # type: ignore[misc]
+        t = _root(lambda t, p=p: float(mean_share @ survival(t)) - (1 - p), longest)
         found[p] = _quantile(t, shares @ survival(t), float(mean_share @ density(t)), counts.shape[0])
     return found
 
@@ -175,9 +175,9 @@ def _quantile(t: float, law: Floats, density: float, replications: int) -> Estim
 def drifts(numbers: Floats, significance: float = 1e-4) -> bool:
     """Tell whether customers in the system grow, beyond what a stationary system shows by chance.
 
-    The increments between batches are compared with zero. In a stationary system they cancel, so the test errs on the
-    side of stability; in an unstable one they keep their sign, so growth that fades (a warm-up that was too short) does
-    not count: the second half must grow at least a quarter as much as the first.
+    The increments between batches are compared with zero. In a stationary system they cancel, so the test
+    errs on the side of stability; in an unstable one they keep their sign, so growth that fades (a warm-up
+    that was too short) does not count: the second half must grow at least a quarter as much as the first.
 
     Args:
         numbers: (replications, batches + 1) customers in a pool at the ends of batches.

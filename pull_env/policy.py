@@ -1,7 +1,8 @@
 """A policy is data: an ordered chain of steps, and the pull protocol of the servers. It holds no code.
 
-A router tries the steps of the chain in order; the first that can act assigns the customer at hand. `Take` and `Recall`
-cannot act when there is no message, or nothing remembered; the last step of a chain must always be able to.
+A router tries the steps of the chain in order; the first that can act assigns the customer at hand. `Take`
+and `Recall` cannot act when there is no message, or nothing remembered; the last step of a chain must always
+be able to.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Union, get_args, get_type_hints
+from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -35,11 +36,13 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True)
 class Take:
-    """Assign to a server whose pull-message this router holds; 0 messages, as the pull-message was counted when sent.
+    """Assign to a server whose pull-message this router holds; 0 messages, as the pull-message was counted
+    when sent.
 
     Attributes:
         pool: Take from this pool only; None: from any.
-        order: `random` over the messages held, `oldest`, or `fastest`: at random from the fastest pool that has one.
+        order: `random` over the messages held, `oldest`, or `fastest`: at random from the fastest pool that
+            has one.
     """
 
     kind: ClassVar[str] = "take"
@@ -52,7 +55,8 @@ class Take:
 class Recall:
     """Assign to the best server remembered from earlier probes and assignments; 0 messages.
 
-    Best is the smallest remembered length, the freshest of equals; over several pools the least (length + 1) / rate.
+    Best is the smallest remembered length, the freshest of equals; over several pools the least (length + 1)
+    / rate.
 
     Attributes:
         pool: Recall from this pool only; None: from any.
@@ -80,14 +84,17 @@ class Send:
 
 @dataclass(frozen=True)
 class Probe:
-    """Ask random servers one at a time for their queue length, assign to the best of them; 2 messages a server asked.
+    """Ask random servers one at a time for their queue length, assign to the best of them; 2 messages a
+    server asked.
 
     Attributes:
         pool: Ask within this pool, uniformly; None: over all servers, by `weights`.
         weights: `uniform`, or `rate`: in proportion to the service rates.
         at_most: Ask no more servers than this.
-        stop_at: Stop at the first answer that promises a wait (length / rate) of this or less; None: never early.
-        rank: The best has the least `queue`, `delay` ((length + 1) / rate), `queue then speed`, or unfinished `work`;
+        stop_at: Stop at the first answer that promises a wait (length / rate) of this or less; None: never
+            early.
+        rank: The best has the least `queue`, `delay` ((length + 1) / rate), `queue then speed`, or unfinished
+            `work`;
             the first asked of equals.
         replace: Whether the same server may be asked twice for one customer.
     """
@@ -120,7 +127,8 @@ class Cycle:
     """Assign round robin, each router for itself from a random start; 0 messages.
 
     Attributes:
-        weights: `uniform`: all servers in turn; `rate`: each server in proportion to its rate, spread evenly in time.
+        weights: `uniform`: all servers in turn; `rate`: each server in proportion to its rate, spread evenly
+            in time.
     """
 
     kind: ClassVar[str] = "cycle"
@@ -128,7 +136,7 @@ class Cycle:
     weights: Weights = "uniform"
 
 
-Step = Union[Take, Recall, Send, Probe, Inspect, Cycle]
+Step = Take | Recall | Send | Probe | Inspect | Cycle
 STEPS: dict[str, type[Step]] = {step.kind: step for step in get_args(Step)}
 
 
@@ -136,16 +144,20 @@ STEPS: dict[str, type[Step]] = {step.kind: step for step in get_args(Step)}
 class Announce:
     """How servers announce themselves to routers by pull-messages; 1 message each.
 
-    A server is available while it holds fewer than `threshold` customers. It sends a pull-message to one router when a
-    departure leaves it available and it has no message out.
+    A server is available while it holds fewer than `threshold` customers. It sends a pull-message to one
+    router when a departure leaves it available and it has no message out.
 
     Attributes:
-        threshold: 1: only idle servers are available.
-        withdraw: When a server ceases to be available by a customer that came another way, its message is withdrawn, by
-            one remove-message if another router holds it. False: messages stay and may be stale, and a server that got a
-            customer may announce itself again; a router ignores a second message from a server it has one of.
-        recipient: `uniform`: a random router; `fewest`: the one that holds fewest messages, at random among equals.
-        sample: With `fewest`: the best of this many random routers (2 messages each); None: of all, at no cost.
+        threshold: 1: only idle servers are available. Beyond a server's buffer, a full one is available as well.
+        withdraw: When a server ceases to be available by a customer that came another way, its message is
+            withdrawn, by
+            one remove-message if another router holds it. False: messages stay and may be stale, and a server
+            that got a customer may announce itself again; a router ignores a second message from a server it
+            has one of.
+        recipient: `uniform`: a random router; `fewest`: the one that holds fewest messages, at random among
+            equals.
+        sample: With `fewest`: the best of this many random routers (2 messages each); None: of all, at no
+            cost.
     """
 
     threshold: int = 1
@@ -215,7 +227,8 @@ class Policy:
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
-    """Read a policy from a TOML file: `name`, a table `announce`, and one table `[[steps]]` with its `kind` a step.
+    """Read a policy from a TOML file: `name`, a table `announce`, and one table `[[steps]]` with its `kind` a
+    step.
 
     Raises:
         PolicyError: The file is missing, is not TOML, or declares no policy.
@@ -240,8 +253,8 @@ def step_from_dict(content: Step | Mapping[str, Any]) -> Step:
     Raises:
         PolicyError: The kind or a key is unknown.
     """
-    if isinstance(content, get_args(Step)):
-        return content  # type: ignore[return-value]
+    if isinstance(content, Take | Recall | Send | Probe | Inspect | Cycle):
+        return content
     if not isinstance(content, Mapping):
         raise PolicyError(f"step is {content!r}: it must be a table with its kind")
     kind = content.get("kind")
@@ -279,7 +292,7 @@ def check_steps(steps: Any) -> tuple[Step, ...]:
             raise PolicyError(f"steps[{k}] is {step!r}: it must be one of {', '.join(STEPS)}")
         _check(step, f"steps[{k}]")
         if getattr(step, "pool", None) is not None and getattr(step, "weights", "uniform") != "uniform":
-            raise PolicyError(f"steps[{k}].weights is {step.weights!r}: within one pool all rates are equal")  # type: ignore[union-attr]
+            raise PolicyError(f"steps[{k}].weights is 'rate': within one pool all rates are equal")
     return tuple(steps)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.estimates import Estimate, binned_quantiles, drifts, erlang_quantiles, estimate, unclaimed
+from pull_env.kernels.tally import settle_all
 from pull_env.scenario import Scenario
 from pull_env.system import Simulator
 
@@ -88,12 +89,14 @@ class Recorder:
 
     def __init__(self, simulator: Simulator) -> None:
         """Begin the first batch now."""
-        self._arrays = simulator.arrays
+        self._arrays, self._address = simulator.arrays, simulator.address
+        settle_all(self._address)
         self._head, self._pools = [self._arrays.head.copy()], [self._arrays.pools.copy()]
         self._law = self._arrays.law.copy()
 
     def mark(self) -> None:
         """End a batch, and begin the next."""
+        settle_all(self._address)
         self._head.append(self._arrays.head.copy())
         self._pools.append(self._arrays.pools.copy())
 
@@ -103,7 +106,7 @@ class Recorder:
 
 
 def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: int, seconds: float) -> Result:
-    """Return the result behind the counters of the replications; of a single one, its batches stand for replications."""
+    """Return the result behind the counters of replications; batches stand for them where there is one."""
     calendar = bool(counts[0].head["calendar"][0])
     head = np.stack([c.head for c in counts])  # (replications, batches + 1)
     pools = np.stack([c.pools for c in counts])  # (replications, batches + 1, J)
@@ -148,8 +151,8 @@ def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: in
 def is_stable(scenario: Scenario, inside: Array) -> bool:
     """Tell whether no pool grows, from its customers at the ends of batches, (replications, batches + 1, J).
 
-    Only pools without a limit can grow for ever. Unlimited systems at a load of 1 or more always do, and a trace, which is
-    finite, never does.
+    Only pools without a limit can grow for ever. Unlimited systems at a load of 1 or more always do, and a
+    trace, which is finite, never does.
     """
     if scenario.arrivals is not None:
         return True

@@ -169,7 +169,7 @@ class Scenario:
     @property
     def capacity(self) -> float:
         """Customers per unit of time that all servers together can serve."""
-        return sum(pool.size * pool.rate for pool in self.pools)
+        return math.fsum(pool.size * pool.rate for pool in self.pools)  # the same in every Python
 
     @property
     def total_arrival_rate(self) -> float:

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from pull_env.policy import Policy
-from pull_env.progress import Report, bar
 from pull_env.results import Array, Counts, Recorder, Result, summarise
 from pull_env.scenario import Scenario, as_scenario
 from pull_env.system import Simulator, Workload, encode, needs_calendar
+from pull_env.terminal import Report, bar
 from pull_env.trace import scaled_trace
 from pull_env.workload import poisson, workload_of
 
@@ -36,16 +36,20 @@ def simulate(
 ) -> Result:
     """Simulate routers that follow `policy` on `scenario`.
 
-    The same arguments give the same result, whatever `workers` is. Replication k uses the streams of (seed, k), for every
+    The same arguments give the same result, whatever `workers` is. Replication k uses the streams of (seed,
+    k), for every
     policy: two policies on one seed meet the same customers, and `estimates.paired` compares them.
 
     Args:
         scenario: The system; a preset's name or the path of a TOML file as well.
         policy: See `baselines.make`.
-        customers: Counted customers over all replications, rounded up to whole batches; None: 1,000,000, or a whole trace.
+        customers: Counted customers over all replications, rounded up to whole batches; None: 1,000,000, or a
+            whole trace.
         seed: From 0.
-        replications: Independent runs, over which the intervals are taken; with 1 they are taken over its batches.
-        warmup: Customers of each replication that are not counted; None: five relaxation times, or none of a trace.
+        replications: Independent runs, over which the intervals are taken; with 1 they are taken over its
+            batches.
+        warmup: Customers of each replication that are not counted; None: five relaxation times, or none of a
+            trace.
         workers: Threads; None: one a core.
         workload: Feeds of the calendar clock, for given service requirements; None: what the scenario says.
         progress: Whether to show a progress bar on standard error.
@@ -138,8 +142,9 @@ def warmup_customers(scenario: Scenario, policy: Policy | None) -> int:
     """Return the customers that arrive in five relaxation times.
 
     The slower of two: a single server of the slowest kind at the system's load, whose spectral gap is
-    mu (1 + rho - 2 sqrt(rho) cos(pi / (B + 1))), B infinite included; and the split of pull-messages over several routers,
-    which relaxes in about 4 n (1 - rho)^2 / (pi^2 rho) service times, so that the warm-up grows with n.
+    mu (1 + rho - 2 sqrt(rho) cos(pi / (B + 1))), B infinite included; and the split of pull-messages over
+    several routers, which relaxes in about 4 n (1 - rho)^2 / (pi^2 rho) service times, so that the warm-up
+    grows with n.
     """
     rho = scenario.nominal_load
     if scenario.unlimited and rho >= 1:

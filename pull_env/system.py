@@ -1,4 +1,4 @@
-"""The thin front of the kernels: checks and converts, allocates, seeds, and feeds a `System`; the kernels do the rest."""
+"""The thin front of the kernels: it checks, converts, allocates, seeds and feeds; the kernels do the rest."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Index:
 
 @dataclass
 class Arrays:
-    """The arrays of a system, which the kernels reach through the addresses in `head`; those not needed have length 1."""
+    """The arrays of a system, reached by the addresses in `head`; those not needed have length 1."""
 
     head: Array  # (1,) HEAD
     streams: Array  # (STREAMS, 4) uint64
@@ -122,7 +122,7 @@ class Arrays:
     sizes: Array  # (F,) float64  their service requirements, mean 1
 
     def link(self) -> None:
-        """Write the addresses of all arrays where the kernels read them; to be called whenever an array was replaced."""
+        """Write the addresses of all arrays into the head; call it whenever an array was replaced."""
         head = self.head[0]
         for field in fields(self):
             value = getattr(self, field.name)
@@ -167,14 +167,23 @@ class Simulator:
             memory: Servers that a router remembers in each pool.
             keep: KEEP_* bits to maintain beyond what `steps` read.
             workload: Feeds of the calendar clock; None: the Markov clock, which needs no feed.
+
+        Raises:
+            ValueError: `memory` is below 1, or a step needs the calendar clock and there is no workload.
         """
+        if memory < 1:
+            raise ValueError(f"memory is {memory}: it must be a whole number from 1")
+        if workload is None and needs_calendar(steps):
+            raise PolicyError(
+                "rank is 'work': only the calendar clock knows unfinished work, it needs a workload"
+            )
         self.scenario, self.announce, self.workload = scenario, announce, workload
         self._keeps = keeps(steps, announce) | keep
         self._memory = memory
         widest = [
-            min(step.at_most, scenario.servers if not step.replace else step.at_most)
+            min(step.at_most, scenario.servers)
             for step in steps
-            if isinstance(step, Probe)
+            if isinstance(step, Probe) and not step.replace
         ]
         sample = 0 if announce is None or announce.sample is None else min(announce.sample, scenario.routers)
         self._asked = max([1, sample, *widest])
@@ -193,7 +202,7 @@ class Simulator:
         return bool(self.arrays.head["router"][0] >= 0)
 
     def reset(self, seed: int, episode: int = 0) -> None:
-        """Start anew from an empty system, with the streams of `seed` and `episode`, and run to the first customer."""
+        """Start anew from an empty system on the streams of `seed` and `episode`, with the first customer."""
         self.arrays = self._allocate()
         self.arrays.streams[:] = stream.spawn(seed, episode)
         self._fed_all = False
@@ -212,14 +221,18 @@ class Simulator:
         return customers - left
 
     def supply(self) -> int:
-        """Return how many customers can be placed before the feed must be asked again, at least one; ask it if none."""
+        """Return how many customers can be placed, at least one, before the feed must be asked again."""
         if self.workload is None:
             return 1 << 62
         arrays = self.arrays
         left = arrays.gaps.size - int(arrays.head["fed"][0])
         if left == 0 and not self._fed_all:
             assert self._feed is not None
-            arrays.gaps, arrays.sizes = self._feed.draw(self.FEED)
+            arrays.gaps, arrays.sizes = map(_numbers, self._feed.draw(self.FEED))
+            if arrays.gaps.size != arrays.sizes.size:
+                raise ValueError(
+                    f"workload gave {arrays.gaps.size} gaps and {arrays.sizes.size} sizes: as many of each"
+                )
             left = arrays.gaps.size
             self._fed_all = left == 0
             arrays.waiting = grow(arrays.waiting, int(arrays.head["inside"][0]) + left + 2)
@@ -267,7 +280,10 @@ class Simulator:
         arrays.routers["cut"], arrays.routers["alias"] = stream.alias_columns(
             np.array(scenario.router_shares)
         )
-        arrays.routers["gap"] = R / (scenario.total_arrival_rate * arrays.head["tick"][0])
+        with np.errstate(divide="ignore"):  # a share of 0: no arrival is ever expected
+            arrays.routers["gap"] = 1 / (
+                np.array(scenario.router_shares) * scenario.total_arrival_rate * arrays.head["tick"][0]
+            )
         arrays.lists["oldest"] = arrays.lists["newest"] = -1
         arrays.messages["slot"] = -1
         arrays.memory["server"], arrays.memory["when"] = -1, -np.inf
@@ -304,13 +320,18 @@ def _pools(scenario: Scenario) -> Array:
 
 
 def _index(sizes: list[int], levels: int, kept: int) -> Index:
-    """Return an index of sum(sizes) items in groups side by side, all at level 0; one item where it is not kept."""
+    """Return an index of groups of `sizes` side by side, all at level 0; of one item where it is not kept."""
     if not kept:
         sizes, levels = [1], 1
     items = np.arange(sum(sizes), dtype=np.int32)
     above = np.zeros((len(sizes), levels + 1), np.int32)
     above[:, 0] = sizes
     return Index(items, items.copy(), above, np.zeros(len(sizes), np.int64), np.zeros(1, state.INDEX))
+
+
+def _numbers(values: Any) -> Floats:
+    """Return `values` as the kernels read them: float64, side by side."""
+    return np.ascontiguousarray(values, np.float64)
 
 
 def free_cells(first: int, count: int) -> Array:
@@ -321,7 +342,7 @@ def free_cells(first: int, count: int) -> Array:
 
 
 def grow(cells: Array, needed: int) -> Array:
-    """Return `cells` with room for `needed` customers: the chain of free cells goes on where the old ones end."""
+    """Return `cells` with room for `needed` customers: new ones continue the chain of free cells."""
     if needed <= cells.size:
         return cells
     return np.concatenate([cells, free_cells(cells.size, max(needed, 2 * cells.size) - cells.size)])

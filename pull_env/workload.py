@@ -22,8 +22,8 @@ def exponential(generator: np.random.Generator, count: int) -> Floats:
 class Poisson:
     """Poisson arrivals whose requirements follow any law: a feed for one replication.
 
-    Gaps and requirements come from generators of their own, in the order of the customers, so that policies compared on one
-    seed meet the same customers, however many they are fed at a time.
+    Gaps and requirements come from generators of their own, in the order of the customers, so that policies
+    compared on one seed meet the same customers, however many they are fed at a time.
     """
 
     def __init__(self, arrival_rate: float, sizes: Sizes, sequence: np.random.SeedSequence) -> None:

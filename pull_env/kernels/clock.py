@@ -1,12 +1,13 @@
 """What happens next: two clocks behind `advance`, which runs the system to its next arrival, and `admit`.
 
-Markov clock: Poisson arrivals and exponential service, uniformised. Every tick is an arrival with a fixed probability, else
-the service clock of a server drawn by rate ticks: a busy server completes, an idle one does nothing. No list of busy
-servers is kept, and arrivals and service ticks do not depend on what a policy did: policies on one seed are coupled.
-`now` counts ticks, all of the same mean length, so averages over ticks are averages over time.
+Markov clock: Poisson arrivals and exponential service, uniformised. Every tick is an arrival with a fixed
+probability, else the service clock of a server drawn by rate ticks: a busy server completes, an idle one does
+nothing. No list of busy servers is kept, and arrivals and service ticks do not depend on what a policy did:
+policies on one seed are coupled. `now` counts ticks, all of the same mean length, so averages over ticks are
+averages over time.
 
-Calendar clock: gaps between arrivals and service requirements are given (drawn outside, or from a trace). A server holds
-one entry in a heap of departures, which is indexed by server.
+Calendar clock: gaps between arrivals and service requirements are given (drawn outside, or from a trace). A
+server holds one entry in a heap of departures, which is indexed by server.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from pull_env.kernels.tally import settle
 
 @kernel
 def advance(system: int) -> None:
-    """Run the system to its next arrival; `head.router` says which router is asked, -1 that a trace has ended."""
+    """Run the system to its next arrival; `head.router` says who is asked, -1 that a trace has ended."""
     if head_of(system).calendar:
         advance_calendar(system)
     else:
@@ -59,7 +60,7 @@ def advance_markov(system: int) -> None:
 
 @kernel
 def advance_calendar(system: int) -> None:
-    """Let everybody depart that is due by the next arrival; a departure comes before an arrival at the same time."""
+    """Let everybody depart that is due by the next arrival; at equal times the departure comes first."""
     head = head_of(system)
     if head.fed == head.F:
         head.router = -1
@@ -166,7 +167,7 @@ def start_next(system: int, server: int) -> None:
 @kernel
 def first_due(system: int) -> int:
     """Return the server of the next departure; the heap must not be empty."""
-    return integer_at(head_of(system).heap, 0).value  # type: ignore[no-any-return]
+    return integer_at(head_of(system).heap, 0).value
 
 
 @kernel

@@ -1,7 +1,8 @@
 """Items sorted by a small integer that moves by one: servers by queue length, routers by messages held.
 
-A level's items stand side by side in `order`, so that the step to the next level is one swap with the end of the block.
-Levels beyond the last one kept count as the last. An index is known by the address of its INDEX record.
+A level's items stand side by side in `order`, so that the step to the next level is one swap with the end of
+the block. Levels beyond the last one kept count as the last. An index is known by the address of its INDEX
+record.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pull_env.kernels.state import count_at, index_at, integer_at
 def count_above(index: int, group: int, level: int) -> int:
     """Return how many items of `group` stand at `level` or higher."""
     it = index_at(index, 0)
-    return integer_at(it.above, group * (it.levels + 1) + level).value  # type: ignore[no-any-return]
+    return integer_at(it.above, group * (it.levels + 1) + level).value
 
 
 @kernel
@@ -55,7 +56,7 @@ def lower_level(index: int, group: int, end: int, item: int, level: int) -> None
 @kernel
 def lowest_level(index: int, group: int) -> int:
     """Return the lowest level at which `group` has an item."""
-    return count_at(index_at(index, 0).lowest, group).value  # type: ignore[no-any-return]
+    return count_at(index_at(index, 0).lowest, group).value
 
 
 @kernel
@@ -69,4 +70,4 @@ def count_lowest(index: int, group: int) -> int:
 def pick_lowest(index: int, group: int, end: int, k: int) -> int:
     """Return the k-th item of the group's lowest level, in the order of the index."""
     first = end - count_above(index, group, lowest_level(index, group))
-    return integer_at(index_at(index, 0).order, first + k).value  # type: ignore[no-any-return]
+    return integer_at(index_at(index, 0).order, first + k).value

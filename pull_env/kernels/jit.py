@@ -1,7 +1,9 @@
-"""The one place that knows the compiler: `@kernel` compiles a function, and caches it under a digest of all kernels.
+"""The one place that knows the compiler: `@kernel` compiles a function, and caches it under a digest of all
+kernels.
 
-Numba stamps a cached kernel with its own file only, so that an edit in another kernel file would serve stale machine code.
-The cache therefore lies in a directory named by a digest of every kernel source and of the versions of numba and numpy.
+Numba stamps a cached kernel with its own file only, so that an edit in another kernel file would serve stale
+machine code. The cache therefore lies in a directory named by a digest of every kernel source and of the
+versions of numba and numpy.
 """
 
 from __future__ import annotations
@@ -21,13 +23,20 @@ from numba.extending import intrinsic
 
 CACHE_VARIABLE = "PULL_ENV_CACHE_DIR"  # moves the cache of compiled kernels
 
+OPTIONS: Any = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "_nrt": False,
+}
 NUMBERS = {"int": types.int64, "float": types.float64, "np.uint64": types.uint64, "bool": types.boolean}
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def source_digest(folder: Path) -> str:
-    """Return the digest that names the cache of the kernels in `folder`: sources, compiler and interpreter."""
+    """Return the digest that names the cache of the kernels in `folder`: sources, compiler, Python."""
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
     for source in sorted(folder.glob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
@@ -35,7 +44,7 @@ def source_digest(folder: Path) -> str:
 
 
 def cache_root() -> Path:
-    """Return the folder under which compiled kernels are kept: the variable's, else the user's cache folder."""
+    """Return the folder of compiled kernels: the variable's, else one in the user's cache."""
     if CACHE_VARIABLE in os.environ:
         return Path(os.environ[CACHE_VARIABLE])
     if platform.system() == "Windows":
@@ -47,20 +56,19 @@ CACHE_DIRECTORY = cache_root() / source_digest(Path(__file__).parent)
 
 
 def kernel(function: F) -> F:
-    """Compile `function` on its first call, without the interpreter's lock, and keep the machine code on disk.
+    """Compile `function` on its first call, without the interpreter's lock, and cache the machine code.
 
-    Kernels never allocate, so reference counting is left out (`_nrt`). Each is compiled once, for the argument types of
-    its annotations: left to itself, the compiler makes another version for every mixture of 32-bit, 64-bit and literal
-    integers that kernels call each other with, and the first call of all takes twice as long.
+    Kernels never allocate, so reference counting is left out (`_nrt`). Each is compiled once, for the argument
+    types of its annotations: left to itself, the compiler makes another version for every mixture of 32-bit,
+    64-bit and literal integers that kernels call each other with, and the first call takes twice as long.
     """
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(CACHE_DIRECTORY)  # read once, when the function is decorated
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(CACHE_DIRECTORY)  # read once, when the function is decorated
     try:
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False, _nrt=False)(
-            function
-        )
+        compiled: Any = numba.njit(**OPTIONS)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
     declared = [NUMBERS.get(kind) for name, kind in function.__annotations__.items() if name != "return"]
     template = compiled.get_call_template
 
@@ -70,25 +78,22 @@ def kernel(function: F) -> F:
         )
 
     compiled.get_call_template = as_declared
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def records(dtype: np.dtype[Any]) -> Callable[[int, int], Any]:
-    """Return a function for kernels, `at(address, k)`: the k-th record of the array of `dtype` that starts at `address`.
+    """Return `at(address, k)` for kernels: the k-th record of the array of `dtype` that starts at `address`.
 
     The record is a reference: what is assigned to its fields is written to the array.
     """
     record = numba.from_dtype(dtype)
 
-    @intrinsic  # type: ignore[untyped-decorator]
     def at(typing_context: Any, address: Any, k: Any) -> Any:
-        if not isinstance(address, types.Integer) or not isinstance(k, types.Integer):
-            return None
-
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             offset = builder.mul(arguments[1], context.get_constant(types.int64, dtype.itemsize))
             return builder.inttoptr(builder.add(arguments[0], offset), context.get_value_type(record))
 
         return record(types.int64, types.int64), generate
 
-    return at  # type: ignore[no-any-return]
+    compiled: Any = intrinsic(at)
+    return compiled

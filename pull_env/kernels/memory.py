@@ -11,7 +11,7 @@ from pull_env.kernels.state import head_of, memory_of, pool_of, server_of
 
 @kernel
 def remember(system: int, router: int, server: int, queue: int) -> None:
-    """Note that `server` has `queue` customers now, in place of its last entry or of the entry that is oldest."""
+    """Note that `server` has `queue` customers now, in place of its last entry or the oldest entry."""
     pool = server_of(system, server).pool
     at = 0
     for k in range(head_of(system).M):
@@ -36,7 +36,7 @@ def note_assignment(system: int, router: int, server: int) -> None:
 
 @kernel
 def best_in_pool(system: int, router: int, pool: int) -> int:
-    """Return the entry of the smallest remembered length, the freshest of equals; -1 if nothing is remembered."""
+    """Return the entry of the smallest remembered length, the freshest of equals; -1 if there is none."""
     best = -1
     for k in range(head_of(system).M):
         entry = memory_of(system, router, pool, k)
@@ -50,7 +50,7 @@ def best_in_pool(system: int, router: int, pool: int) -> int:
 
 @kernel
 def recall(system: int, router: int, pool: int) -> int:
-    """Return the best remembered server of `pool`; of all pools (-1) the one of least expected delay; -1: none."""
+    """Return the best remembered server of `pool`; of all (-1) that of least expected delay; -1: none."""
     server, least, fresh = -1, 0.0, 0.0
     for j in range(head_of(system).J):
         if pool >= 0 and pool != j:

@@ -1,6 +1,7 @@
 """Pull-messages: a server announces itself to a router, which takes the message or sees it withdrawn.
 
-A router keeps one list for each pool: an array of servers for random picks and, where a policy asks for it, a chain by age.
+A router keeps one list for each pool: an array of servers for random picks and, where a policy asks for it, a
+chain by age.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pull_env.kernels.stream import LOW, MESSAGES, POLICY, below, bits
 
 @kernel
 def identity(system: int, router: int, server: int) -> int:
-    """Return where the message of `server` at `router` lies in `messages`: only stale ones can be out twice."""
+    """Return where the message of `server` at `router` lies: only stale messages can be out twice."""
     return router * head_of(system).n + server if head_of(system).stale else server
 
 
@@ -55,10 +56,10 @@ def recipient(system: int) -> int:
 @kernel
 def contains(system: int, count: int, item: int) -> bool:
     """Return whether `item` is among the first `count` asked."""
+    found = False
     for k in range(count):
-        if asked_of(system, k).value == item:
-            return True
-    return False
+        found |= asked_of(system, k).value == item
+    return found
 
 
 @kernel
@@ -124,7 +125,7 @@ def drop(system: int, router: int, server: int) -> None:
 
 @kernel
 def withdraw(system: int, router: int, server: int) -> None:
-    """Withdraw the message of a server that `router` brought to its threshold; another holder is told by a message."""
+    """Withdraw the message of a server that `router` brought to its threshold; tell another holder."""
     holder = message_of(system, server).router
     drop(system, holder, server)
     server_of(system, server).announced = 0
@@ -133,7 +134,7 @@ def withdraw(system: int, router: int, server: int) -> None:
 
 @kernel
 def choose(system: int, router: int, pool: int, order: int) -> int:
-    """Return a server whose message `router` holds, from `pool` (-1: any), by `order`; -1 if it holds none."""
+    """Return a server whose message `router` holds, from `pool` (-1: any), by `order`; -1: none."""
     held = router_of(system, router).held if pool < 0 else list_of(system, router, pool).held
     if held == 0:
         return -1
@@ -162,9 +163,10 @@ def oldest(system: int, router: int, pool: int) -> int:
     best = -1
     for j in range(head_of(system).J):
         first = list_of(system, router, j).oldest
-        if (pool < 0 or pool == j) and first >= 0:
-            if best < 0 or message_of(system, first).sent < message_of(system, best).sent:
-                best = first
+        if first < 0 or (pool >= 0 and pool != j):
+            continue
+        if best < 0 or message_of(system, first).sent < message_of(system, best).sent:
+            best = first
     return best % head_of(system).n
 
 

@@ -6,15 +6,16 @@ from pull_env.kernels.clock import admit, advance
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.memory import note_assignment
 from pull_env.kernels.messages import hold, withdraw
+from pull_env.kernels.observe import observe, outcome_at, view_at
 from pull_env.kernels.state import KEEP_MEMORY, head_of, list_of, pool_of, router_of, server_of, step_at
 from pull_env.kernels.steps import serve
 from pull_env.kernels.stream import LOW, MESSAGES, POLICY, below, bits
-from pull_env.kernels.tally import count_accepted, settle_all
+from pull_env.kernels.tally import count_accepted
 
 
 @kernel
 def start(system: int) -> None:
-    """Start a cleared system: idle servers announce themselves, round robins start anywhere. No customer is at hand."""
+    """Start a cleared system: idle servers announce themselves; there is no customer at hand yet."""
     head, n = head_of(system), head_of(system).n
     if head.threshold > 0:
         for server in range(n):
@@ -29,7 +30,7 @@ def start(system: int) -> None:
 
 @kernel
 def place(system: int, chain: int, steps: int) -> None:
-    """Assign the customer at hand by the first step of the chain, at address `chain`, that can act; the last one always can."""
+    """Assign the customer at hand by the first of the `steps` steps at address `chain` that can act."""
     head = head_of(system)
     router = head.router
     server = -1
@@ -64,10 +65,10 @@ def assign(system: int, router: int, server: int) -> None:
 
 @kernel
 def rollout(system: int, chain: int, steps: int, customers: int) -> int:
-    """Place `customers` customers by the chain of `steps` steps and run on to the next one, which stays at hand.
+    """Place `customers` customers by a chain, and run on to the next one, which stays at hand.
 
     Returns:
-        How many were placed: fewer where the customers came to an end. With none at hand it only runs to the first.
+        How many were placed: fewer where customers came to an end. With none at hand it runs to the first.
     """
     head = head_of(system)
     placed = 0
@@ -80,5 +81,30 @@ def rollout(system: int, chain: int, steps: int, customers: int) -> int:
         advance(system)
         if head.router < 0:
             break
-    settle_all(system)
     return placed
+
+
+@kernel
+def turn(system: int, chain: int, steps: int, view: int) -> None:
+    """Place the customer at hand by the chain of `steps` steps, run on to the next, and show it in `view`.
+
+    The cost of the step is that of the customer placed and of all messages from its arrival to the next, so
+    that the costs of all steps add up to the cost of the run.
+    """
+    head, sight = head_of(system), view_at(view, 0)
+    outcome = outcome_at(sight.outcome, 0)
+    router, before = head.router, messages_sent(system)
+    place(system, chain, steps)
+    outcome.wait, outcome.lost = head.wait, head.lost
+    advance(system)
+    outcome.messages = messages_sent(system) - before
+    outcome.cost = sight.block_price if outcome.lost else sight.wait_price * outcome.wait
+    outcome.cost += sight.message_price * outcome.messages
+    observe(system, head.router if head.router >= 0 else router, view)
+
+
+@kernel
+def messages_sent(system: int) -> int:
+    """Return the number of messages of all kinds since the start."""
+    head = head_of(system)
+    return head.pulls + head.removes + head.probes + head.updates

@@ -1,11 +1,12 @@
 """The state of a system: few arrays of records, so that what one event touches lies close together.
 
-A kernel knows a system by one integer, the address of its head; the head holds the addresses of the other arrays. So a call
-passes one word (a tuple of the arrays would pass a hundred and fifty, and ran four times slower), and a batch of systems
-is an array of integers. `pull_env.system.Simulator` owns the arrays and keeps them alive.
+A kernel knows a system by one integer, the address of its head; the head holds the addresses of the other
+arrays. So a call passes one word (a tuple of the arrays would pass a hundred and fifty, and ran four times
+slower), and a batch of systems is an array of integers. `pull_env.system.Simulator` owns the arrays and keeps
+them alive.
 
-Symbols: n servers, J pools, R routers, M remembered servers a router and pool, Q bins of the law of the wait, F customers
-fed to the calendar at a time.
+Symbols: n servers, J pools, R routers, M servers that a router remembers in a pool, Q bins of the law of the
+wait, F customers fed to the calendar at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from pull_env.kernels.jit import kernel, records
 
 UNLIMITED = 2**31 - 1  # buffer of a server without a limit
-LEVELS = 65_536  # queue lengths told apart by `Inspect` and by the law of the wait; longer ones count as the longest
+LEVELS = 65_536  # queue lengths told apart by `Inspect` and the law of the wait; longer ones count so
 WAIT_BINS_PER_OCTAVE = 64  # calendar clock: realised waits are binned by their logarithm
 WAIT_OCTAVES = (-30, 50)
 
@@ -171,7 +172,7 @@ WORK = np.dtype(
         ("place", np.int32),
     ],
     align=True,
-)  # due: next departure; clear: when all work there is done; first, last: cells of `waiting`; place: in the heap
+)  # due: next departure; clear: end of all work there; first, last: cells of `waiting`; place: in the heap
 CELL = np.dtype([("size", np.float64), ("next", np.int32)], align=True)
 
 STEP = np.dtype(

@@ -11,6 +11,7 @@ from pull_env.kernels.messages import choose, contains, drop
 from pull_env.kernels.state import (
     BY_DELAY,
     BY_QUEUE,
+    BY_QUEUE_THEN_SPEED,
     BY_WORK,
     CYCLE,
     INSPECT,
@@ -54,10 +55,11 @@ def serve(system: int, router: int, step: Any) -> int:
 
 @kernel
 def take(system: int, router: int, step: Any) -> int:
-    """Choose a server whose pull-message `router` holds. The message is used up when the server ceases to be available.
+    """Choose a server whose pull-message `router` holds. The message is used up when the server ceases to be
+    available.
 
-    That is when `assign` withdraws it; a stale message is used up at once. It promises a length below the threshold,
-    and that is what the router remembers.
+    That is when `assign` withdraws it; a stale message is used up at once. It promises a length below the
+    threshold, and that is what the router remembers.
     """
     server = choose(system, router, step.pool, step.order)
     if server >= 0:
@@ -70,7 +72,7 @@ def take(system: int, router: int, step: Any) -> int:
 
 @kernel
 def draw_server(system: int, step: Any) -> int:
-    """Draw a server: of the pool, or of all, uniformly or in proportion to the rates; one draw of the stream."""
+    """Draw a server: of the pool, or of all, uniformly or by rate; one draw of the stream."""
     drawn = bits(system, POLICY)
     pool = int(step.pool)
     if pool < 0:
@@ -82,7 +84,7 @@ def draw_server(system: int, step: Any) -> int:
 
 @kernel
 def probe(system: int, router: int, step: Any) -> int:
-    """Ask servers one at a time until one promises a wait of `stop_at` or less; return the best, first asked on ties."""
+    """Ask servers one at a time until one promises a wait of `stop_at` or less; return the best."""
     population = head_of(system).n if step.pool < 0 else pool_of(system, step.pool).size
     at_most = step.at_most if step.replace else min(step.at_most, population)
     best, least, speed = -1, 0.0, 0.0
@@ -90,7 +92,8 @@ def probe(system: int, router: int, step: Any) -> int:
         server = draw_server(system, step)
         while not step.replace and contains(system, count, server):
             server = draw_server(system, step)
-        asked_of(system, count).value = server
+        if not step.replace:
+            asked_of(system, count).value = server
         head_of(system).probes += 2
         queue, pool = server_of(system, server).queue, server_of(system, server).pool
         rate = pool_of(system, pool).rate
@@ -98,7 +101,7 @@ def probe(system: int, router: int, step: Any) -> int:
         value = (queue + 1) / rate if step.rank == BY_DELAY else float(queue)
         if step.rank == BY_WORK:
             value = work_left(system, server)
-        better = value == least and rate > speed and step.rank > BY_DELAY  # queue, then speed
+        better = value == least and rate > speed and step.rank == BY_QUEUE_THEN_SPEED
         if best < 0 or value < least or better:
             best, least, speed = server, value, rate
         if queue / rate <= step.stop_at:
@@ -182,8 +185,9 @@ def least_work(system: int) -> int:
 def cycle(system: int, router: int, step: Any) -> int:
     """Return the next server of the router's round robin: over all servers, or smoothly weighted by rate.
 
-    Weighted: each pool earns its capacity at every turn, the richest pool serves and pays for all, and within the pool
-    the servers take turns. So a server's share is its rate over the capacity, spread as evenly as can be.
+    Weighted: each pool earns its capacity at every turn, the richest pool serves and pays for all, and within
+        the pool the servers take turns. So a server's share is its rate over the capacity, spread as evenly
+        as can be.
     """
     if step.weights != RATE:
         holder = router_of(system, router)

@@ -1,13 +1,16 @@
-"""Random streams: xoshiro256++ in uint64 arrays, one row of four words a stream, seeded by numpy's SeedSequence.
+"""Random streams: xoshiro256++ in uint64 arrays, one row of four words a stream, seeded by numpy's
+SeedSequence.
 
-One stream for each source of chance, so that two policies on one seed meet the same customers (common random numbers).
-A draw gives 64 bits. They are used in halves of 32, scaled by multiplication: no division, and an integer below n is
-off from uniform by n / 2^32 at most.
+One stream for each source of chance, so that two policies on one seed meet the same customers (common random
+numbers). A draw gives 64 bits. They are used in halves of 32, scaled by multiplication: no division, and an
+integer below n is off from uniform by n / 2^32 at most.
 
 Source: D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +30,7 @@ S17, S19, S23, S41, S45 = U(17), U(19), U(23), U(41), U(45)
 def spawn(seed: int, episode: int = 0) -> npt.NDArray[np.uint64]:
     """Return fresh streams, (STREAMS, 4) uint64, for one replication or episode of a user's seed."""
     sequence = np.random.SeedSequence(seed, spawn_key=(episode,))
-    return sequence.generate_state(4 * STREAMS, np.uint64).reshape(STREAMS, 4)
+    return sequence.generate_state(4 * STREAMS, np.uint64).reshape(STREAMS, 4).astype(np.uint64)
 
 
 @kernel
@@ -44,17 +47,17 @@ def bits(system: int, which: int) -> np.uint64:
     a ^= d
     c ^= shifted
     words.a, words.b, words.c, words.d = a, b, c, (d << S45) | (d >> S19)
-    return drawn  # type: ignore[no-any-return]
+    return drawn
 
 
 @kernel
-def below(half: np.uint64, n: int) -> np.int64:
+def below(half: np.uint64, n: int) -> Any:
     """Return an integer in [0, n) from 32 random bits."""
     return np.int64((half * U(n)) >> HALF)
 
 
 @kernel
-def weighted_pool(system: int, half: np.uint64) -> int:
+def weighted_pool(system: int, half: np.uint64) -> Any:
     """Return a pool in proportion to the capacities, from 32 random bits, by the alias method.
 
     The integer part of half x J picks a column, the fraction, 32 bits as well, picks one of its two ends.
@@ -63,21 +66,23 @@ def weighted_pool(system: int, half: np.uint64) -> int:
     """
     head = head_of(system)
     scaled = half * U(head.J)
-    column = pool_at(head.pools, np.int64(scaled >> HALF))
-    return np.int64(scaled >> HALF) if (scaled & LOW) < column.cut else np.int64(column.alias)
+    k: Any = np.int64(scaled >> HALF)
+    column = pool_at(head.pools, k)
+    return k if (scaled & LOW) < column.cut else column.alias
 
 
 @kernel
-def weighted_router(system: int, half: np.uint64) -> int:
-    """Return a router in proportion to the shares of arrivals, from 32 random bits, as `weighted_pool` does."""
+def weighted_router(system: int, half: np.uint64) -> Any:
+    """Return a router by its share of arrivals, from 32 random bits, as `weighted_pool` does."""
     head = head_of(system)
     scaled = half * U(head.R)
-    column = router_at(head.routers, np.int64(scaled >> HALF))
-    return np.int64(scaled >> HALF) if (scaled & LOW) < column.cut else np.int64(column.alias)
+    k: Any = np.int64(scaled >> HALF)
+    column = router_at(head.routers, k)
+    return k if (scaled & LOW) < column.cut else column.alias
 
 
 def alias_columns(weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
-    """Return `cut` (2^32 = always this column) and `alias` that make the alias method draw in proportion to `weights`."""
+    """Return `cut` (2^32: always this column) and `alias`, which make the alias method draw by `weights`."""
     size = weights.size
     share = weights * (size / weights.sum())
     cut, alias = np.full(size, 1 << 32, np.uint64), np.arange(size, dtype=np.int32)

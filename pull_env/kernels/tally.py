@@ -1,8 +1,8 @@
 """What a run counts: areas in time, customers by what they found, and the law of the wait.
 
-With the Markov clock the wait of a customer that found q customers has the Erlang(q, rate) law, so the counts of q by
-pool say all: mean and quantiles follow without the noise of realised service times. With the calendar the realised wait
-is binned by its logarithm.
+With the Markov clock the wait of a customer that found q customers has the Erlang(q, rate) law, so the counts
+of q by pool say all: mean and quantiles follow without the noise of realised service times. With the calendar
+the realised wait is binned by its logarithm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def settle(system: int, pool: int) -> None:
 
 @kernel
 def settle_all(system: int) -> None:
-    """Bring the areas of all pools up to now."""
+    """Bring the areas of all pools up to now; call it before they are read."""
     for pool in range(head_of(system).J):
         settle(system, pool)
 

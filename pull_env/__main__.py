@@ -1,0 +1,182 @@
+"""The command line: `python -m pull_env simulate`, `scenarios` and `policies`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+from rich import box
+from rich.table import Table
+from tyro.conf import FlagCreatePairsOff, Positional, arg
+
+from pull_env.policy import Policy, load_policy
+from pull_env.scenario import Scenario, load_scenario, scenario_names
+from pull_env.terminal import console, exit_status
+
+if TYPE_CHECKING:
+    from pull_env.estimates import Estimate
+    from pull_env.results import Result
+
+DESCRIPTION = """Routers for large server systems, simulated exactly, scored on waiting and messages.
+
+For example:
+  python -m pull_env scenarios
+  python -m pull_env policies
+  python -m pull_env simulate two-speeds "balanced(2)"
+  python -m pull_env simulate two-speeds pull --customers 200000 --seed 1
+  python -m pull_env simulate my_scenario.toml my_policy.toml --json > result.json"""
+
+
+def simulate(
+    scenario: Annotated[Positional[str], arg(metavar="SCENARIO")],
+    policy: Annotated[Positional[str], arg(metavar="POLICY")],
+    *,
+    customers: Annotated[int | None, arg(metavar="N")] = None,
+    seed: Annotated[int, arg(metavar="S")] = 0,
+    replications: Annotated[int, arg(metavar="K")] = 8,
+    warmup: Annotated[int | None, arg(metavar="W")] = None,
+    workers: Annotated[int | None, arg(metavar="T")] = None,
+    json: FlagCreatePairsOff[bool] = False,
+) -> int:
+    """Simulate routers that follow a policy on a scenario, and print waiting, messages and cost.
+
+    Each measure comes with its interval of 95 %. Where queues grow for ever, that is said instead of a mean.
+
+    Args:
+        scenario: Name of a preset (see `scenarios`), or path of a TOML file.
+        policy: Name such as "balanced(2)" (see `policies`), or path of a TOML file.
+        customers: Customers to count, over all replications; if not given, 1,000,000, or a whole trace.
+        seed: Seed, from 0. The same arguments give the same numbers.
+        replications: Independent runs, over which the intervals are taken.
+        warmup: Customers of each replication that are not counted; if not given, five relaxation times.
+        workers: Threads; if not given, one a core. The numbers do not depend on it.
+        json: Print one JSON object, and nothing else.
+    """
+    from pull_env.simulation import simulate as run
+
+    system, followed = load_scenario(scenario), find_policy(policy)
+    result = run(
+        system,
+        followed,
+        customers,
+        seed=seed,
+        replications=replications,
+        warmup=warmup,
+        workers=workers,
+        progress=sys.stderr.isatty(),
+    )
+    if json:
+        from baselines.rows import to_line
+
+        print(to_line({"scenario": system.to_dict(), "policy": followed.to_dict(), **result.to_dict()}))
+    else:
+        _print_result(system, followed, result)
+    return 0
+
+
+def scenarios() -> int:
+    """List the presets."""
+    from baselines.report import pools_line
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("name", "servers", "pools", "routers", "load", "price: wait, message, block"):
+        table.add_column(heading)
+    for scenario in map(load_scenario, scenario_names()):
+        prices = f"{scenario.prices.wait:g}, {scenario.prices.message:g}, {scenario.prices.block:g}"
+        routers = f"{scenario.routers}{'' if scenario.shares is None else ' (unequal)'}"
+        load = f"{scenario.nominal_load:g}"
+        table.add_row(scenario.name, str(scenario.servers), pools_line(scenario), routers, load, prices)
+    console().print(table)
+    return 0
+
+
+def policies() -> int:
+    """List the named policies, with their arguments and sources."""
+    from baselines import POLICIES
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("name", no_wrap=True)
+    for heading in ("what a router does for a customer", "messages", "reference"):
+        table.add_column(heading)
+    for entry in POLICIES.values():
+        table.add_row(entry.usage, entry.rule, entry.messages, entry.reference)
+    console().print(table)
+    return 0
+
+
+def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
+    from baselines.report import TRACE_NOTE, decimals, growing, run_line, system_line
+
+    out = console()
+    out.print(f"{policy.name} on {scenario.name}", style="bold")
+    out.print(system_line(scenario))
+    out.print(f"{run_line([result])}; {result.seconds:.1f} s")
+    if not result.stable:
+        out.print(f"Unstable: {growing(scenario, result.growth)}; no mean is claimed.", style="red")
+        return
+    table = Table("measure", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("mean", justify="right")
+    table.add_column("95 % interval", justify="right")
+    table.add_column("unit")
+    for name, estimate, unit in _measures(scenario, result):
+        d = decimals(estimate)
+        interval = f"{estimate.low:.{d}f} to {estimate.high:.{d}f}" if estimate.error else "the same in all"
+        table.add_row(name, f"{estimate.mean:.{d}f}", interval, unit)
+    out.print(table)
+    if scenario.arrivals is not None:
+        out.print(TRACE_NOTE)
+
+
+def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, Estimate, str]]:
+    """Yield each measure of a run: its name, estimate and unit."""
+    yield "cost", result.cost, "a customer, at the scenario's prices"
+    yield "wait", result.wait, "time units, of accepted customers"
+    for probability, quantile in result.wait_quantiles.items():
+        yield f"  {100 * probability:g} % quantile", quantile, "time units"
+    yield "response", result.response, "time units, wait plus service"
+    yield "P(wait)", result.p_wait, "share of accepted customers"
+    yield "P(block)", result.p_block, "share of all customers"
+    yield "E[N]", result.mean_number, "customers in the system"
+    for j, (pool, busy) in enumerate(zip(scenario.pools, result.busy, strict=True)):
+        yield f"busy, pool {j}", busy, f"share of its {pool.size} servers at rate {pool.rate:g}"
+    yield "messages", result.messages["total"], "a customer"
+    for kind, messages in result.messages.items():
+        if kind != "total":
+            yield f"  {kind}", messages, "a customer"
+
+
+def find_policy(name_or_path: str) -> Policy:
+    """Return the policy of a name such as `balanced(2)`, or the one in a TOML file.
+
+    Raises:
+        ValueError: There is no such policy, or the file declares none.
+    """
+    import baselines
+
+    path = Path(name_or_path)
+    is_path = path.suffix == ".toml" or len(path.parts) > 1
+    return load_policy(path) if is_path else baselines.make(name_or_path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that `arguments`, or the command line, ask for, and return its exit status."""
+    commands: dict[str, Callable[..., Any]] = {
+        "simulate": simulate,
+        "scenarios": scenarios,
+        "policies": policies,
+    }
+
+    def work() -> int:
+        status: int = tyro.extras.subcommand_cli_from_dict(
+            commands, prog="python -m pull_env", description=DESCRIPTION, args=arguments
+        )
+        return status
+
+    return exit_status(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,340 @@
+"""`RouterEnv`, in Gymnasium `pull_env/Router-v0`: one agent acts for whichever router is asked."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+
+from pull_env.envs.catalog import as_catalog
+from pull_env.envs.observation import View, local_size, observation_box
+from pull_env.kernels import state
+from pull_env.kernels.observe import CHAIN_STEPS, observe
+from pull_env.kernels.run import turn
+from pull_env.policy import Announce, Policy, Recall, Step, as_announce
+from pull_env.scenario import Scenario, as_scenario
+from pull_env.system import Simulator, encode, needs_calendar
+from pull_env.workload import poisson, workload_of
+
+Observation = npt.NDArray[np.float32]
+
+CHAIN_BYTES = CHAIN_STEPS * state.STEP.itemsize
+IDLE_SERVERS_ANNOUNCE = Announce(threshold=1)
+
+
+class RouterEnv(gym.Env[Observation, np.int64]):
+    """A router decides where each customer goes, and what it asks before.
+
+    ## Description
+
+    Customers arrive at R routers in front of J pools of servers. The agent acts for whichever router is
+    asked: **one customer is one step**. It picks a step from a catalog: use a pull-message, recall an earlier
+    answer, send blind, or probe servers one at a time until an answer is good enough. Knowing more costs
+    messages, knowing less costs waiting.
+
+    ## Action space
+
+    `Discrete`: an index into `catalog`. The default catalog for J pools has 3J + 4(J + 1) entries:
+
+    | action | step |
+    |---|---|
+    | 0 ... J-1 | take: assign to a server of pool j whose pull-message the router holds |
+    | J ... 2J-1 | recall: assign to the server of pool j with the least remembered queue |
+    | 2J ... 3J-1 | send: assign to a random server of pool j |
+    | 3J + 4j + w | probe at most 8 servers of pool j, assign to the one of least expected delay |
+    | 7J + w | the same over all servers, drawn in proportion to their rates |
+
+    A probe asks one server after the other, and stops at an answer that promises a wait of 0, 0.5, 1 or 2
+    mean service times (w = 0 ... 3) or less.
+
+    Every action is always legal: a take without a message, and a recall of nothing, send to that pool (over
+    all pools, in proportion to the rates). `action_masks()` and `info["action_mask"]` tell which actions are
+    real.
+
+    ## Observation space
+
+    `Box(0, 1, (8J + 4,), float32)`: what the router at hand knows, nothing else. Times are in mean service
+    times, n / capacity; x / (1 + x) maps an unbounded x to [0, 1]. Recent means weigh the latest by 1/16;
+    means of waits and shares are 0 before there was anything to count.
+
+    | index | meaning | low | high |
+    |---|---|---|---|
+    | 8j | size of pool j, as a share of all servers | 0 | 1 |
+    | 8j + 1 | its service rate, relative to the fastest pool | 0 | 1 |
+    | 8j + 2 | its buffer B, as B / (1 + B); 1: no limit | 0 | 1 |
+    | 8j + 3 | pull-messages h that the router holds from it, as h / (1 + h) | 0 | 1 |
+    | 8j + 4 | wait w promised by the least remembered queue, as w / (1 + w); 1: nothing remembered | 0 | 1 |
+    | 8j + 5 | age a of that memory, as a / (1 + a); 1: nothing remembered | 0 | 1 |
+    | 8j + 6 | recent mean w of the waits that probes of the pool promised, as w / (1 + w) | 0 | 1 |
+    | 8j + 7 | recent share of probes of the pool that found an idle server | 0 | 1 |
+    | 8J | own recent arrival rate: nominal gap / (nominal gap + recent mean gap); 0.5: as expected | 0 | 1 |
+    | 8J + 1 | recent share of own customers that found no pull-message | 0 | 1 |
+    | 8J + 2 | price of a message, worth a wait of m, as m / (m + 0.05); 1: waiting is free | 0 | 1 |
+    | 8J + 3 | nominal load, as min(load, 1.5) / 1.5 | 0 | 1 |
+
+    With `observation="with-state"` there follows, from index `local_size` on, what only a simulator sees, for
+    a critic in training; a router must not act on it:
+
+    | index - local_size | meaning | low | high |
+    |---|---|---|---|
+    | 5j + q | share of the servers of pool j that hold q customers, q = 0 ... 3 | 0 | 1 |
+    | 5j + 4 | share of the servers of pool j that hold 4 or more | 0 | 1 |
+    | 5J | share of the routers that hold no pull-message | 0 | 1 |
+    | 5J + 1 | share of all messages out that the router at hand holds | 0 | 1 |
+    | 5J + 2 | phase of a modulated arrival process; 0 for Poisson arrivals and traces | 0 | 1 |
+
+    `pull_env.envs.observation.observation_names` names every entry. The length depends on J only.
+
+    ## Reward
+
+    Minus the cost that the step caused: `prices.wait` x wait, or `prices.block` if the customer is blocked,
+    and `prices.message` x messages of all kinds from the customer's arrival to the next one. The wait is the
+    mean given the queue found, or with a trace the realised one. So the rewards of N customers sum to -N x
+    cost of the run.
+
+    ## Info
+
+    `reset` and `step` give the same keys. Of the customer placed: `wait` (float), `blocked` (bool),
+    `messages` (int), `cost` (float); of the moment at which the next one arrives: `router` (int), which is
+    now asked, -1 when a trace has ended, `time` (float, in time units), and `action_mask` ((actions,) int8).
+
+    ## Start
+
+    The system is empty, every server has announced itself to a random router, and the first customer has
+    arrived. An episode of `reset(seed=s)` is replication 0 of `simulate(seed=s)`; each `reset()` after it is
+    the next replication, and `options={"episode": k}` is replication k. `options={"policy": policy}` (a
+    `Policy`, or what its `to_dict` gives) prepares the episode for `play_step`.
+
+    ## End
+
+    Never terminated, as the task goes on without end. Truncated after `customers` customers, or when a trace
+    ends; then the observation is that of the router asked last.
+
+    ## Arguments
+
+    * `scenario`: a preset's name, the path of a TOML file, a mapping, or a `Scenario`.
+    * `catalog`: a list of steps, or of tables with their `kind`; None: the default.
+    * `announce`: the pull protocol, an `Announce` or a table of its fields; None: servers announce nothing.
+    * `customers`: customers an episode, at least 2.
+    * `memory`: servers that a router remembers in each pool.
+    * `observation`: `local` or `with-state`.
+    * `render_mode`: None.
+
+    With plain values for all of them `env.spec.to_json()` can be read back.
+
+    ## Versions
+
+    * v0: the first.
+
+    Example:
+        >>> import gymnasium
+        >>> import pull_env.envs.registration
+        >>> env = gymnasium.make("pull_env/Router-v0", scenario="two-speeds")
+        >>> observation, info = env.reset(seed=0)
+        >>> observation.shape, int(env.action_space.n)
+        ((20,), 18)
+        >>> observation, reward, terminated, truncated, info = env.step(17)  # probe over all servers
+        >>> reward == -info["cost"], terminated, truncated
+        (True, False, False)
+
+    Raises:
+        ValueError: An argument is not allowed; the message names it, its value, and what is.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  declared so by Gymnasium
+
+    def __init__(
+        self,
+        scenario: Scenario | str | os.PathLike[str] | Mapping[str, Any] = "two-speeds",
+        *,
+        catalog: Sequence[Step | Mapping[str, Any]] | None = None,
+        announce: Announce | Mapping[str, Any] | None = IDLE_SERVERS_ANNOUNCE,
+        customers: int = 10_000,
+        memory: int = 8,
+        observation: str = "local",
+        render_mode: str | None = None,
+    ) -> None:
+        """Check the arguments; see the class."""
+        self.scenario = as_scenario(scenario)
+        self.catalog = as_catalog(catalog, self.scenario)
+        self.announce = as_announce(announce)
+        self.customers = _whole("customers", customers, least=2)
+        self.memory = _whole("memory", memory, least=1)
+        if observation not in ("local", "with-state"):
+            raise ValueError(f"observation is {observation!r}: it must be 'local' or 'with-state'")
+        if render_mode is not None:
+            raise ValueError(f"render_mode is {render_mode!r}: it must be None")
+        self.with_state = observation == "with-state"
+        self.render_mode = render_mode
+        self.local_size = local_size(self.scenario)
+        self.action_space = spaces.Discrete(len(self.catalog))
+        self.observation_space = observation_box(self.scenario, self.with_state)
+        self._entropy: int | None = None
+        self._episode = -1
+        self._prepare(None)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start the next episode of the seed, or with `seed` its first; see the class.
+
+        Raises:
+            ValueError: An option is unknown, or the servers do not announce themselves as the policy expects.
+        """
+        super().reset(seed=seed)
+        policy, episode = self._read_options(options or {})
+        if policy != self._policy:
+            self._prepare(policy)
+        if seed is not None:
+            self._entropy, self._episode = int(seed), -1
+        elif self._entropy is None:
+            self._entropy = int(self.np_random.integers(2**63))
+        self._episode = self._episode + 1 if episode is None else episode
+        self.simulator.reset(self._entropy, self._episode)
+        self._left, self._fed = self.customers, self.simulator.supply()
+        self._link()
+        return self._look()
+
+    def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Place the customer at hand by entry `action` of the catalog, and run on to the next one.
+
+        Raises:
+            ResetNeeded: The episode has not begun, or has ended.
+            ValueError: There is no such action.
+        """
+        number = operator.index(action)
+        if not 0 <= number < len(self.catalog):
+            raise ValueError(
+                f"action is {action}: it must be a whole number from 0 to {len(self.catalog) - 1}"
+            )
+        return self._turn(self._chains_address + number * CHAIN_BYTES, CHAIN_STEPS)
+
+    def play_step(self) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Place the customer at hand by the policy that `reset` was given; else as `step`.
+
+        Raises:
+            ResetNeeded: The episode has not begun with a policy, or has ended.
+        """
+        if self._chain is None:
+            raise ResetNeeded("play_step needs reset(options={'policy': policy}) before it")
+        return self._turn(self._chain.ctypes.data, self._chain.size)
+
+    def skip(self, steps: Sequence[Step], customers: int) -> tuple[Observation, dict[str, Any]]:
+        """Let `customers` customers be placed by the chain `steps`, unseen and uncounted, at the kernel's speed.
+
+        Args:
+            steps: Steps that the env keeps what is needed for: those of its catalog, `Send`, and `Take` but the oldest.
+            customers: How many; they do not count towards the end of the episode.
+
+        Returns:
+            What `reset` returns, of the customer then at hand.
+        """
+        self.simulator.run(encode(tuple(steps), self.scenario), customers)
+        self._fed = self.simulator.supply()
+        return self._look()
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Return which actions are real, (actions,) flags: the others have nothing to take or recall.
+
+        Raises:
+            ResetNeeded: No episode has begun.
+        """
+        if self._episode < 0:
+            raise ResetNeeded("action_masks needs reset before it")
+        return self._view.mask.astype(np.bool_)
+
+    def check_announce(self, policy: Policy) -> None:
+        """Refuse a policy that expects another pull protocol than this env has.
+
+        Raises:
+            ValueError: It does; the message says what to pass to `gymnasium.make`.
+        """
+        if policy.announce != self.announce:
+            wanted = policy.to_dict()["announce"]
+            raise ValueError(
+                f"announce is {self.announce}: {policy.name} needs gymnasium.make(..., announce={wanted})"
+            )
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over copied or unpickled parts, which lie elsewhere than the originals."""
+        self.__dict__.update(attributes)
+        self._link()
+
+    def _turn(self, chain: int, steps: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Run the kernel once, and pack what it wrote into fresh arrays and plain numbers."""
+        if self._left == 0:
+            raise ResetNeeded("step needs reset before it: the episode has not begun, or has ended")
+        if self._fed == 0:
+            self._fed = self.simulator.supply()
+        turn(self._system_address, chain, steps, self._view_address)
+        info = self._info()
+        self._fed -= 1
+        self._left = self._left - 1 if info["router"] >= 0 else 0
+        return self._view.observation.copy(), 0.0 - info["cost"], False, self._left == 0, info
+
+    def _look(self) -> tuple[Observation, dict[str, Any]]:
+        """Return what there is to see before the first step: nothing was caused yet."""
+        observe(self._system_address, int(self.simulator.arrays.head["router"][0]), self._view_address)
+        outcome = self._view.outcome
+        outcome["cost"] = outcome["wait"] = outcome["lost"] = outcome["messages"] = 0
+        return self._view.observation.copy(), self._info()
+
+    def _info(self) -> dict[str, Any]:
+        view = self._view
+        cost, wait, lost, messages, router, time = view.outcome.item()
+        return {
+            "cost": cost,
+            "wait": wait,
+            "blocked": lost == 1,
+            "messages": messages,
+            "router": router,
+            "time": time,
+            "action_mask": view.mask.copy(),
+        }
+
+    def _read_options(self, options: Mapping[str, Any]) -> tuple[Policy | None, int | None]:
+        """Return the policy to prepare for, and the number of the episode, where they are given."""
+        for key in options:
+            if key not in ("policy", "episode"):
+                raise ValueError(f"options has an unknown key {key!r}: known are 'policy' and 'episode'")
+        policy, episode = options.get("policy"), options.get("episode")
+        if policy is not None:
+            policy = policy if isinstance(policy, Policy) else Policy.from_dict(policy)
+            self.check_announce(policy)
+        return policy, None if episode is None else _whole("options['episode']", episode, least=0)
+
+    def _prepare(self, policy: Policy | None) -> None:
+        """Build a simulator that keeps what the catalog, the observation and `policy` read."""
+        steps = (*self.catalog, Recall()) if policy is None else (*self.catalog, Recall(), *policy.steps)
+        keep = state.KEEP_VIEW | state.KEEP_MEMORY | (state.KEEP_QUEUE_INDEX if self.with_state else 0)
+        workload = workload_of(self.scenario)
+        if workload is None and needs_calendar(steps):
+            workload = poisson(self.scenario)
+        chain = None if policy is None else encode(policy.steps, self.scenario)
+        self.simulator = Simulator(
+            self.scenario, steps, self.announce, memory=self.memory, keep=keep, workload=workload
+        )
+        tick = float(self.simulator.arrays.head["tick"][0])
+        self._view = View(self.scenario, self.catalog, tick, self.with_state)
+        self._policy, self._chain = policy, chain
+        self._left = self._fed = 0  # customers until the end of the episode, and until the next feed
+        self._link()
+
+    def _link(self) -> None:
+        """Look up the addresses once: that costs as much as a step of the kernel."""
+        self._system_address, self._view_address = self.simulator.address, self._view.address
+        self._chains_address = int(self._view.chains.ctypes.data)
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    """Return `value` if it is a whole number from `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")
+    return int(value)

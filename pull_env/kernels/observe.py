@@ -1,0 +1,176 @@
+"""What the router at hand knows, as numbers in [0, 1]; for a critic in training, the state of the system too.
+
+An env owns a VIEW record. It says where the observation and the mask of real actions are to be written, and
+holds the constants that they need. Layout of the observation: J blocks of POOL_ENTRIES, one block of
+ROUTER_ENTRIES; with the state J blocks of POOL_STATE_ENTRIES and one of STATE_ENTRIES follow.
+`pull_env.envs.observation` names every entry.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pull_env.kernels.index import count_above
+from pull_env.kernels.jit import kernel, records
+from pull_env.kernels.memory import best_in_pool
+from pull_env.kernels.state import (
+    RECALL,
+    TAKE,
+    head_of,
+    list_of,
+    memory_of,
+    pool_of,
+    real_at,
+    router_of,
+    step_at,
+)
+
+POOL_ENTRIES, ROUTER_ENTRIES = 8, 4
+POOL_STATE_ENTRIES, STATE_ENTRIES = 5, 3
+CHAIN_STEPS = 2  # steps of an action: what it means, and the step to fall back on
+
+VIEW = np.dtype(
+    [
+        # addresses
+        ("observation", np.int64),  # (entries,) float32
+        ("mask", np.int64),  # (actions,) int8  1: the action means now what it says
+        ("outcome", np.int64),  # (1,) OUTCOME
+        ("chains", np.int64),  # (actions, CHAIN_STEPS) STEP
+        ("gaps", np.int64),  # (R,) float64  nominal mean time between a router's arrivals, in ticks
+        # constants
+        ("actions", np.int64),
+        ("with_state", np.int64),  # 1: append the state; needs KEEP_QUEUE_INDEX
+        ("service", np.float64),  # mean service time n / capacity, in time units
+        ("fastest", np.float64),  # largest rate of a pool
+        ("load", np.float64),  # as observed
+        ("price", np.float64),  # of a message, as observed
+        ("wait_price", np.float64),
+        ("message_price", np.float64),
+        ("block_price", np.float64),
+    ],
+    align=True,
+)
+
+OUTCOME = np.dtype(
+    [
+        ("cost", np.float64),  # of the step: wait or blocking, and messages
+        ("wait", np.float64),  # of the customer placed; 0 if it was blocked
+        ("lost", np.int64),  # 1: it was blocked
+        ("messages", np.int64),  # sent from its arrival to the next one
+        ("router", np.int64),  # now asked; -1: the customers have come to an end
+        ("time", np.float64),  # now, in time units
+    ],
+    align=True,
+)
+
+view_at, outcome_at = records(VIEW), records(OUTCOME)
+entry_at, flag_at = records(np.dtype([("value", np.float32)])), records(np.dtype([("value", np.int8)]))
+
+
+@kernel
+def observe(system: int, router: int, view: int) -> None:
+    """Write what `router` sees now to the arrays of `view`: O(J M + actions), and O(R) more with the state.
+
+    `router` is the one at hand, or the last one asked where the customers have come to an end.
+    """
+    head = head_of(system)
+    for pool in range(head.J):
+        observe_pool(system, router, pool, view)
+    observe_router(system, router, view)
+    if view_at(view, 0).with_state:
+        observe_state(system, router, view)
+    mark_real_actions(system, router, view)
+    outcome = outcome_at(view_at(view, 0).outcome, 0)
+    outcome.router = head.router
+    outcome.time = head.now * head.tick
+
+
+@kernel
+def write(view: int, k: int, value: float) -> None:
+    """Set entry `k` of the observation."""
+    entry_at(view_at(view, 0).observation, k).value = value
+
+
+@kernel
+def squash(value: float) -> float:
+    """Map [0, inf) to [0, 1)."""
+    return value / (1.0 + value)
+
+
+@kernel
+def observe_pool(system: int, router: int, pool: int, view: int) -> None:
+    """Write what `router` knows of `pool`."""
+    head, p, mine = head_of(system), pool_of(system, pool), list_of(system, router, pool)
+    service, at = view_at(view, 0).service, pool * POOL_ENTRIES
+    write(view, at, p.size / head.n)
+    write(view, at + 1, p.rate / view_at(view, 0).fastest)
+    write(view, at + 2, squash(float(p.buffer)))  # 1 in float32 if unlimited
+    write(view, at + 3, squash(float(mine.held)))
+    best = best_in_pool(system, router, pool)
+    if best < 0:
+        write(view, at + 4, 1.0)
+        write(view, at + 5, 1.0)
+    else:
+        known = memory_of(system, router, pool, best)
+        write(view, at + 4, squash(known.queue / p.rate / service))
+        write(view, at + 5, squash((head.now - known.when) * head.tick / service))
+    write(view, at + 6, squash(mine.answer / service))
+    write(view, at + 7, mine.idle)
+
+
+@kernel
+def observe_router(system: int, router: int, view: int) -> None:
+    """Write what `router` knows beyond the pools."""
+    own, sight, at = router_of(system, router), view_at(view, 0), head_of(system).J * POOL_ENTRIES
+    gap = real_at(sight.gaps, router).value
+    write(view, at, gap / (gap + own.gap))
+    write(view, at + 1, own.empty)
+    write(view, at + 2, sight.price)
+    write(view, at + 3, sight.load)
+
+
+@kernel
+def observe_state(system: int, router: int, view: int) -> None:
+    """Write what only a simulator sees."""
+    head = head_of(system)
+    at = head.J * POOL_ENTRIES + ROUTER_ENTRIES
+    for pool in range(head.J):
+        size = pool_of(system, pool).size
+        for queue in range(POOL_STATE_ENTRIES):
+            servers = count_above(head.by_queue, pool, queue)
+            if queue + 1 < POOL_STATE_ENTRIES:  # the last entry counts all longer queues as well
+                servers -= count_above(head.by_queue, pool, queue + 1)
+            write(view, at + pool * POOL_STATE_ENTRIES + queue, servers / size)
+    at += head.J * POOL_STATE_ENTRIES
+    out = 0
+    for other in range(head.R):
+        out += router_of(system, other).held
+    write(view, at, head.starved / head.R)
+    write(view, at + 1, router_of(system, router).held / max(out, 1))
+    write(view, at + 2, 0.0)  # phase of the arrival process: Poisson arrivals have only one
+
+
+@kernel
+def mark_real_actions(system: int, router: int, view: int) -> None:
+    """Write the mask: 0 where an action would only do what it falls back on."""
+    sight = view_at(view, 0)
+    for action in range(sight.actions):
+        step = step_at(sight.chains, action * CHAIN_STEPS)
+        flag_at(sight.mask, action).value = can_act(system, router, step)
+
+
+@kernel
+def can_act(system: int, router: int, step: Any) -> bool:
+    """Return whether `step` can give the customer at `router` a server."""
+    if step.kind == TAKE:
+        if step.pool < 0:
+            return bool(router_of(system, router).held > 0)
+        return bool(list_of(system, router, step.pool).held > 0)
+    if step.kind == RECALL:
+        for pool in range(head_of(system).J):  # a memory fills from its first entry, and never empties
+            if (step.pool < 0 or step.pool == pool) and memory_of(system, router, pool, 0).server >= 0:
+                return True
+        return False
+    return True

@@ -1,0 +1,28 @@
+"""Seeds that never overlap: for training, evaluation and leaderboards."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+
+def spawn_seeds(run: int, count: int, key: str = "train") -> list[int]:
+    """Return `count` different seeds below 2^32 for one run and one purpose.
+
+    An int seed gives env i of a vector the seed `seed + i`, so runs seeded 0 and 1 of 256 envs would share 255 streams.
+    Seeds from here are scattered, and those of another run or another `key` are others.
+
+    Args:
+        run: The user's seed, from 0.
+        count: How many.
+        key: What they are for, such as `train` or `evaluate`.
+
+    >>> spawn_seeds(0, 2) == spawn_seeds(0, 2), spawn_seeds(0, 2) == spawn_seeds(0, 2, "evaluate")
+    (True, False)
+    """
+    sequence = np.random.SeedSequence(run, spawn_key=(zlib.crc32(key.encode()),))
+    drawn: dict[int, None] = {}
+    while len(drawn) < count:
+        drawn.update(dict.fromkeys(sequence.spawn(1)[0].generate_state(count).tolist()))
+    return list(drawn)[:count]

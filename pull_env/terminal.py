@@ -1,0 +1,60 @@
+"""What the command lines share: a progress bar, a console for tables, and exit statuses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Report = Callable[[int], None]  # told how much was done since it was told last
+
+
+@contextmanager
+def bar(title: str, total: int, shown: bool) -> Iterator[Report]:
+    """Show the progress of `total` units of work while the context lasts; yields what to tell of work done.
+
+    Args:
+        title: What is being done.
+        total: Units of work.
+        shown: False: nothing is shown, and nothing imported.
+    """
+    if not shown:
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=total)
+        yield lambda done: progress.advance(task, done)
+
+
+def console() -> Console:
+    """Return a console on standard output, wide where it is no terminal: files and pipes get whole lines."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 200
+    return Console(width=width, markup=False, highlight=False, emoji=False)  # names are the user's: no markup
+
+
+def exit_status(work: Callable[[], int]) -> int:
+    """Do a command's work and return its exit status: a refusal is one sentence on standard error, and 2."""
+    try:
+        status = work()
+        sys.stdout.flush()  # here, where a closed pipe can still be caught
+        return status
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130  # 128 + SIGINT, as from a shell
+    except BrokenPipeError:  # the reader, `head` perhaps, has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more
+        return 1
+    except (ValueError, OSError, MemoryError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2

@@ -1,0 +1,267 @@
+"""`RouterEnv` as Gymnasium and Stable-Baselines3 want it, and as the simulator counts."""
+
+import copy
+import importlib
+import json
+import pickle
+import subprocess
+import sys
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from stable_baselines3.common.env_checker import check_env as check_env_sb3
+
+from pull_env.envs import registration
+from pull_env.envs.catalog import default_catalog
+from pull_env.envs.router import RouterEnv
+from pull_env.policy import Announce, Inspect, Policy, Probe, Recall, Send, Take
+from pull_env.scenario import Pool, Prices, Scenario, Trace, load_scenario, scenario_names
+
+ID = "pull_env/Router-v0"
+COUNTERS = ("pulls", "removes", "probes", "updates")
+
+
+@pytest.fixture
+def traced(tmp_path):
+    """A scenario whose customers come from a file of 5000, more than are fed at a time."""
+    rng = np.random.default_rng(0)
+    times, sizes = rng.exponential(1.0, 5000).cumsum(), rng.exponential(1.0, 5000) + 0.01
+    rows = "\n".join(f"{time!r},{size!r}" for time, size in zip(times.tolist(), sizes.tolist(), strict=True))
+    (tmp_path / "trace.csv").write_text(f"time,size\n{rows}\n")
+    trace = Trace(str(tmp_path / "trace.csv"), time="time", size="size")
+    pools = (Pool(4, rate=1.5), Pool(4, rate=0.5, buffer=3))
+    return Scenario(pools=pools, routers=2, load=0.9, arrivals=trace)
+
+
+def cost_of(env: RouterEnv) -> float:
+    """The total cost of the run so far, from the simulator's counters."""
+    arrays, prices = env.simulator.arrays, env.scenario.prices
+    wait = (
+        arrays.pools["wait"] if arrays.head["calendar"][0] else arrays.pools["found"] / arrays.pools["rate"]
+    )
+    messages = sum(int(arrays.head[name][0]) for name in COUNTERS)
+    return float(
+        prices.wait * wait.sum() + prices.block * arrays.pools["blocked"].sum() + prices.message * messages
+    )
+
+
+def record(env: RouterEnv, steps: int, seed: int = 9) -> list:
+    """What an env answers to random actions."""
+    rng = np.random.default_rng(seed)
+    answers = []
+    for _ in range(steps):
+        observation, reward, *_, info = env.step(int(rng.integers(env.action_space.n)))
+        answers.append((observation.tolist(), reward, {k: np.asarray(v).tolist() for k, v in info.items()}))
+    return answers
+
+
+@pytest.mark.parametrize("observation", ["local", "with-state"])
+@pytest.mark.parametrize("name", scenario_names())
+def test_checkers_are_content(name, observation):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gym.make(ID, scenario=name, observation=observation)
+        check_env(env.unwrapped)
+        check_env_sb3(env.unwrapped)
+
+
+def test_checkers_are_content_with_a_trace(traced):
+    check_env(gym.make(ID, scenario=traced.to_dict()).unwrapped)
+    check_env_sb3(RouterEnv(traced))
+
+
+def test_the_id_works_in_a_fresh_process():
+    program = "import gymnasium; gymnasium.make('pull_env:pull_env/Router-v0').reset(seed=0)"
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
+
+
+def test_registering_neither_compiles_nor_warns_twice():
+    program = "import sys, pull_env.envs.registration; assert 'numba' not in sys.modules"
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
+    spec = gym.spec(ID)
+    importlib.reload(registration)
+    assert gym.spec(ID) is spec
+
+
+def test_the_spec_goes_through_json():
+    keywords = {
+        "scenario": load_scenario("small-mixed").to_dict(),
+        "catalog": [{"kind": "take", "pool": 1}, {"kind": "probe", "at_most": 3, "stop_at": 0.5}],
+        "announce": {"threshold": 2, "recipient": "fewest"},
+        "customers": 50,
+        "memory": 4,
+        "observation": "with-state",
+    }
+    env = gym.make(ID, **keywords)
+    text = env.spec.to_json()
+    assert json.loads(text)["kwargs"] == keywords
+    twin = gym.make(gym.envs.registration.EnvSpec.from_json(text))
+    assert np.array_equal(env.reset(seed=1)[0], twin.reset(seed=1)[0])
+    assert record(env.unwrapped, 40) == record(twin.unwrapped, 40)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"scenario": "two-sped"}, "two-speeds"),
+        ({"scenario": 3}, "scenario is 3"),
+        ({"catalog": []}, "catalog: steps is"),
+        ({"catalog": "take"}, "catalog is 'take'"),
+        ({"catalog": [{"kind": "tale"}]}, "catalog: step.kind is 'tale'"),
+        ({"catalog": [Take(2)]}, r"steps\[0\].pool is 2"),
+        ({"announce": {"threshold": 0}}, "announce.threshold is 0"),
+        ({"announce": 1}, "announce is 1"),
+        ({"customers": 1}, "customers is 1: it must be a whole number from 2"),
+        ({"customers": 1e4}, "customers is 10000.0"),
+        ({"memory": 0}, "memory is 0"),
+        ({"observation": "all"}, "observation is 'all': it must be 'local' or 'with-state'"),
+        ({"render_mode": "human"}, "render_mode is 'human'"),
+    ],
+)
+def test_arguments_that_are_not_allowed_are_named(keywords, message):
+    with pytest.raises(ValueError, match=message):
+        RouterEnv(**keywords)
+
+
+def test_the_default_catalog():
+    scenario = load_scenario("two-speeds")
+    catalog = default_catalog(scenario)
+    assert catalog[:6] == (Take(0), Take(1), Recall(0), Recall(1), Send(0), Send(1))
+    assert catalog[7] == Probe(0, at_most=8, stop_at=0.5, rank="delay")
+    assert catalog[17] == Probe(weights="rate", at_most=8, stop_at=2.0, rank="delay")
+    for name in scenario_names():
+        J = len(load_scenario(name).pools)
+        assert RouterEnv(name).action_space.n == len(default_catalog(load_scenario(name))) == 7 * J + 4
+
+
+def test_an_action_that_is_not_real_sends_to_its_pool():
+    env = RouterEnv("two-speeds", announce=None, customers=300)
+    env.reset(seed=0)
+    for k in range(200):
+        inside = env.simulator.arrays.pools["accepted"].copy()
+        assert not env.action_masks()[[0, 1, 2, 3]].any()
+        *_, info = env.step(k % 4)
+        assert info["messages"] == 0
+        assert (env.simulator.arrays.pools["accepted"] - inside).tolist() == ([1, 0], [0, 1])[k % 2]
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_rewards_sum_to_minus_the_cost_of_the_run(name):
+    env = RouterEnv(name, customers=1500)
+    _, info = env.reset(seed=4)
+    assert info["cost"] == cost_of(env) == 0.0
+    total, truncated = 0.0, False
+    rng = np.random.default_rng(0)
+    while not truncated:
+        _, reward, terminated, truncated, info = env.step(rng.integers(env.action_space.n))
+        assert type(reward) is float
+        assert type(terminated) is type(truncated) is bool
+        prices = env.scenario.prices
+        parts = prices.block if info["blocked"] else prices.wait * info["wait"]
+        assert reward == -info["cost"] == -(parts + prices.message * info["messages"])
+        total += reward
+    assert total == pytest.approx(-cost_of(env), rel=1e-9)
+    assert env.simulator.arrays.head["arrivals"][0] == 1501
+
+
+def test_a_trace_ends_the_episode(traced):
+    env = RouterEnv(traced)
+    _, info = env.reset(seed=0)
+    keys = {key: type(value) for key, value in info.items()}
+    total, count, truncated = 0.0, 0, False
+    while not truncated:
+        assert info["router"] in (0, 1)
+        observation, reward, terminated, truncated, info = env.step(14)
+        assert {key: type(value) for key, value in info.items()} == keys
+        count, total = count + 1, total + reward
+    assert count == 5000
+    assert not terminated
+    assert info["router"] == -1
+    assert env.observation_space.contains(observation)
+    assert total == pytest.approx(-cost_of(env), rel=1e-9)
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+    env.reset()
+    env.step(0)
+
+
+def test_one_seed_gives_one_course_and_its_episodes_differ():
+    env, twin = RouterEnv("two-speeds"), RouterEnv("two-speeds")
+    courses = []
+    for seed in (7, None, None, 8):
+        assert np.array_equal(env.reset(seed=seed)[0], twin.reset(seed=seed)[0])
+        courses.append(record(env, 100))
+        assert courses[-1] == record(twin, 100)
+    assert all(courses[a] != courses[b] for a in range(4) for b in range(a))
+    env.reset(seed=7)
+    assert record(env, 100) == courses[0]
+
+
+def test_without_a_seed_two_envs_differ():
+    env, twin = RouterEnv("two-speeds"), RouterEnv("two-speeds")
+    env.reset(), twin.reset()
+    assert record(env, 100) != record(twin, 100)
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_copies_go_on_as_the_original(clone, traced):
+    for scenario in ("two-speeds", traced):
+        env = RouterEnv(scenario, observation="with-state", announce=Announce(withdraw=False))
+        env.reset(seed=1)
+        record(env, 300)
+        twin = clone(env)
+        expected = record(env, 300)
+        assert record(twin, 300) == expected
+        assert np.array_equal(env.action_masks(), twin.action_masks())
+        assert np.array_equal(env.reset()[0], twin.reset()[0])
+
+
+def test_steps_out_of_turn_are_refused():
+    env = RouterEnv("small-mixed", customers=2)
+    for call in (lambda: env.step(0), env.action_masks, env.play_step):
+        with pytest.raises(ResetNeeded):
+            call()
+    env.reset(seed=0)
+    for action in (-1, 18, np.int64(18)):
+        with pytest.raises(ValueError, match=f"action is {action}: it must be a whole number from 0 to 17"):
+            env.step(action)
+    assert env.step(0)[3] is False
+    assert env.step(np.int64(1))[3] is True
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+    env.close()
+    env.close()
+
+
+def test_options_are_checked():
+    env = RouterEnv("small-mixed")
+    with pytest.raises(ValueError, match="unknown key 'polcy'"):
+        env.reset(options={"polcy": {}})
+    policy = Policy("elsewhere", (Take(5), Send()), Announce())
+    with pytest.raises(ValueError, match=r"steps\[0\].pool is 5"):
+        env.reset(options={"policy": policy})
+    env.reset(seed=0, options={"policy": {"name": "blind", "steps": [{"kind": "send"}]} | {"announce": {}}})
+    env.play_step()
+    env.reset()
+    with pytest.raises(ResetNeeded):
+        env.play_step()
+
+
+def test_a_step_that_needs_unfinished_work_moves_to_the_calendar():
+    env = RouterEnv("small-mixed", catalog=[Inspect(rank="work"), Inspect(rank="queue")], customers=500)
+    env.reset(seed=0)
+    total = sum(env.step(k % 2)[1] for k in range(500))
+    assert env.simulator.arrays.head["calendar"][0] == 1
+    assert total == pytest.approx(-cost_of(env), rel=1e-9)
+
+
+def test_free_waiting_and_free_messages():
+    env = RouterEnv(Scenario(pools=(Pool(2),), load=0.5, prices=Prices(wait=0.0, message=0.0)))
+    env.reset(seed=0)
+    rewards = [env.step(k % 11)[1] for k in range(100)]
+    assert rewards == [0.0] * 100
+    assert not np.signbit(rewards).any()

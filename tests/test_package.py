@@ -1,0 +1,209 @@
+"""The package as it is shipped: what imports what, how fast it starts, and that the wheel works elsewhere."""
+
+import ast
+import json
+import os
+import resource
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import tomllib
+
+import pull_env
+
+ROOT = Path(__file__).parents[1]
+SIMULATE = (
+    "import pull_env, baselines; r = pull_env.simulate('two-speeds', baselines.make('balanced(2)'), 100_000); "
+    "assert r.stable and 1.2 < r.wait.mean < 2.2, r"
+)
+
+
+def imports(path):
+    """Yield the modules that a file imports at import time: not within functions, not for type checking."""
+
+    def walk(node):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.If):
+                continue
+            if isinstance(child, ast.Import):
+                yield from (name.name for name in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                yield child.module
+            yield from walk(child)
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_kernels_import_numpy_and_numba_only():
+    allowed = {"numpy", "numba", "pull_env.kernels", *sys.stdlib_module_names}
+    for path in (ROOT / "pull_env/kernels").glob("*.py"):
+        for module in imports(path):
+            parts = {module.partition(".")[0], ".".join(module.split(".")[:2])}
+            assert parts & allowed, f"{path.name} imports {module}"
+
+
+def test_imports_point_one_way():
+    for path in (ROOT / "pull_env").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for heavy in ("torch", "stable_baselines3", "agents"):
+            assert f"import {heavy}" not in text, path
+            assert f"from {heavy}" not in text, path
+        if path.name != "__main__.py":  # the command line takes policies by name, and they live in baselines
+            assert "import baselines" not in text, path
+            assert "from baselines" not in text, path
+    for path in (ROOT / "baselines").rglob("*.py"):
+        assert not any(
+            module.partition(".")[0] in ("agents", "torch", "stable_baselines3") for module in imports(path)
+        )
+
+
+def test_only_one_module_knows_the_compiler():
+    for path in (ROOT / "pull_env").rglob("*.py"):
+        if path.name != "jit.py":
+            assert "numba" not in {module.partition(".")[0] for module in imports(path)}, path
+
+
+def run(code, cwd, **variables):
+    """Run Python code in a new process; return its CPU seconds, those of its threads included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], cwd=cwd, check=True, env={**os.environ, **variables})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_importing_is_fast_and_light(tmp_path):
+    heavy = ["numba", "scipy", "matplotlib", "torch", "rich", "tyro"]
+    code = (
+        f"import pull_env, sys; assert not set({heavy}) & set(sys.modules), set({heavy}) & set(sys.modules)"
+    )
+    assert min(run(code, tmp_path) for _ in range(3)) < 0.5
+
+
+def test_a_first_simulation_compiles_within_20_s_and_later_ones_start_within_1_5_s(tmp_path):
+    """In CPU seconds, start of the process included: wall seconds would measure what else the machine does."""
+    assert run(SIMULATE, tmp_path, PULL_ENV_CACHE_DIR=str(tmp_path / "kernels"), PULL_ENV_TEST="cold") < 20
+    warm = [
+        run(
+            SIMULATE.replace("100_000", "100_000, warmup=2000").replace("1.2 <", "0 <"),
+            tmp_path,
+            PULL_ENV_CACHE_DIR=str(tmp_path / "kernels"),
+        )
+        for _ in range(3)
+    ]
+    assert min(warm) < 1.5
+
+
+@pytest.mark.slow
+def test_a_million_servers_fit_in_two_gibibytes(tmp_path):
+    code = """
+import resource, pull_env, baselines
+from pull_env import Pool, Scenario
+scenario = Scenario((Pool(500_000, 1.25), Pool(500_000, 0.75)), routers=10, load=0.8)
+for name in ("pull", "jiq", "balanced(2)", "jsq"):
+    result = pull_env.simulate(scenario, baselines.make(name), 2_000_000, warmup=1_000_000, replications=2)
+    assert result.wait.mean >= 0
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+assert peak < 2, f"{peak} GiB"
+"""
+    run(code, tmp_path)
+
+
+def test_an_edit_of_a_kernel_moves_the_cache(tmp_path):
+    """Numba stamps a kernel with its own file only, so an edit elsewhere must lead to another cache."""
+    from pull_env.kernels.jit import CACHE_DIRECTORY, source_digest
+
+    copy = tmp_path / "kernels"
+    copy.mkdir()
+    for path in (ROOT / "pull_env/kernels").glob("*.py"):
+        (copy / path.name).write_bytes(path.read_bytes())
+    assert source_digest(copy) == CACHE_DIRECTORY.name
+    (copy / "stream.py").write_bytes((copy / "stream.py").read_bytes() + b"\n")
+    assert source_digest(copy) != CACHE_DIRECTORY.name
+
+
+@pytest.mark.slow
+def test_an_edited_copy_does_not_serve_stale_machine_code(tmp_path):
+    """Run a copy of the package, double the messages of a probe in one kernel file, and run it again."""
+    copy = tmp_path / "copy"
+    for path in (ROOT / "pull_env").rglob("*"):
+        if path.suffix in (".py", ".toml"):
+            target = copy / "pull_env" / path.relative_to(ROOT / "pull_env")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    code = (
+        "from pull_env import Policy, Probe, simulate; "
+        "r = simulate('small-mixed', Policy('p', (Probe(at_most=2),)), 1000); print(r.messages['probe'].mean)"
+    )
+    environment = {**os.environ, "PULL_ENV_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(copy)}
+
+    def messages():
+        found = subprocess.run(
+            [sys.executable, "-c", code], cwd=copy, env=environment, check=True, capture_output=True
+        )
+        return float(found.stdout)
+
+    assert messages() == 4.0
+    steps = copy / "pull_env/kernels/steps.py"
+    text = steps.read_text(encoding="utf-8")
+    assert text.count(".probes += 2\n") == 1
+    steps.write_text(text.replace(".probes += 2\n", ".probes += 3\n"), encoding="utf-8")
+    assert messages() == 6.0
+
+
+def test_versions_agree():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert declared == pull_env.__version__
+    assert f"## {declared} (" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"version: {declared}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_top_level_holds_nothing_else():
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if tracked.returncode:
+        pytest.skip("not a git checkout")
+    allowed = {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "pull_env",
+        "baselines",
+        "agents",
+        "tests",
+    }
+    top = {line.split("/")[0] for line in tracked.stdout.splitlines()}
+    assert {name for name in top if not name.startswith(".")} <= allowed
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_in_an_empty_environment(tmp_path):
+    """Build the wheel, install it with its dependencies into a new environment, simulate from another folder."""
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"pull_env", "baselines"}
+    assert "pull_env/scenarios/two-speeds.toml" in names
+    assert "pull_env/py.typed" in names
+    python = tmp_path / "venv/bin/python"
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)], check=True
+    )
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    command = [python, "-m", "pull_env", "simulate", "small-mixed", "pull", "--customers", "200000", "--json"]
+    found = subprocess.run(command, cwd=elsewhere, env=clean, check=True, capture_output=True, text=True)
+    content = json.loads(found.stdout)
+    low, high = (content["result"]["mean_number"][end] for end in ("low", "high"))
+    assert low < 3.758836932 < high
+    code = "import gymnasium as g; e = g.make('pull_env:pull_env/Router-v0'); e.reset(seed=0); print(e.step(0)[1])"
+    subprocess.run([python, "-c", code], cwd=elsewhere, env=clean, check=True, capture_output=True)
