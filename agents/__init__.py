@@ -1,1 +1,1 @@
-"""Learned routers: `python -m agents.train`, `python -m agents.score`. Run from a checkout; not in the wheel."""
+"""Learned routers: `python -m agents.train`, `python -m agents.score`. Run from a checkout."""

@@ -1,4 +1,4 @@
-"""Score a trained router: `python -m agents.score MODEL --scenario NAME`, beside policies on the same streams.
+"""Score a trained router beside policies on the same streams: `python -m agents.score MODEL --scenario NAME`.
 
 The same arguments give the same score. The seed of the score is never one that the router was trained on.
 """

@@ -1,7 +1,7 @@
 """Train a router: `python -m agents.train --scenario two-speeds --algo ppo --steps 200000 --seed 0`.
 
-One customer is one step, and the reward is minus its cost, so the learner maximises minus the cost per customer. The
-model and its configuration are saved in a folder of their own, and the router is scored as the baselines are.
+One customer is one step, and the reward is minus its cost, so the learner minimises the cost per customer.
+The model and its configuration are saved in a folder of their own, and the router is scored as baselines are.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import gymnasium
 import tyro
 
-import pull_env.envs.registration  # makes the environments known to Gymnasium
+import pull_env
 from agents.algorithms import Algorithm, learner, save
 from agents.score import score
+from baselines.rows import versions
 from pull_env.scenario import load_scenario
 from pull_env.seeds import spawn_seeds
 from pull_env.terminal import bar, exit_status
@@ -107,7 +107,8 @@ def check(args: Args) -> None:
         ValueError: One cannot; the message names it.
     """
     load_scenario(args.scenario)
-    least = {"steps": 1, "seed": 0, "envs": 1, "customers": 2, "n_steps": 2, "batch_size": 2, "score_customers": 0}
+    least = {"steps": 1, "seed": 0, "envs": 1, "customers": 2, "n_steps": 2, "batch_size": 2}
+    least["score_customers"] = 0
     for name, low in least.items():
         if getattr(args, name) < low:
             raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
@@ -123,7 +124,6 @@ def check(args: Args) -> None:
 
 def configuration(args: Args, seconds: float) -> dict[str, Any]:
     """Return what the model was trained with, as plain JSON values."""
-    packages = ("pull-env", "numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     return {
         **plain,
@@ -131,7 +131,7 @@ def configuration(args: Args, seconds: float) -> dict[str, Any]:
         "scenario_content": load_scenario(args.scenario).to_dict(),
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "training_seconds": round(seconds, 1),
-        "versions": {name: version(name) for name in packages},
+        "versions": {"pull-env": pull_env.__version__, **versions()},
     }
 
 

@@ -200,18 +200,17 @@ def leaderboard(args: Args, command: str) -> int:
     folder = args.out or Path("results") / f"leaderboard-{stamp}"
     if (folder / ROWS).exists():
         raise ValueError(f"out is {str(folder)!r}: it holds {ROWS} already: it must be a folder without")
+    folder.mkdir(parents=True, exist_ok=True)  # a folder that cannot be made is refused before anything runs
     results, finished = compete(runs, args, folder / ROWS, command)
     out = console()
     shown = list(boards(runs, results, len(args.seeds)))
     for part in shown:
         out.print(table(part))
-    written = [folder / ROWS] if results else []
     if shown:
-        written += draw(shown, folder)
+        out.print("Written:", folder / ROWS, *draw(shown, folder))
     if not finished:
         done = sum(map(len, results.values()))
         out.print(f"Interrupted: {done} of {len(runs)} runs were done; only they are shown.", style="red")
-    out.print("Written:", *written)
     return 0 if finished else 130
 
 

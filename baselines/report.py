@@ -142,7 +142,7 @@ def system_line(scenario: Scenario) -> str:
 
 def pools_line(scenario: Scenario) -> str:
     """Return the pools in a line."""
-    limits = ("" if pool.buffer is None else f" buffer {pool.buffer}" for pool in scenario.pools)
+    limits = ("" if pool.buffer is None else f" with buffer {pool.buffer}" for pool in scenario.pools)
     pools = zip(scenario.pools, limits, strict=True)
     return ", ".join(f"{pool.size} at rate {pool.rate:g}{limit}" for pool, limit in pools)
 

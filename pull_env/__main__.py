@@ -53,7 +53,7 @@ def simulate(
         replications: Independent runs, over which the intervals are taken.
         warmup: Customers of each replication that are not counted; if not given, five relaxation times.
         workers: Threads; if not given, one a core. The numbers do not depend on it.
-        json: Print one JSON object, and nothing else.
+        json: Print one JSON object of scenario, policy and result, and nothing else.
     """
     from pull_env.simulation import simulate as run
 
@@ -71,7 +71,9 @@ def simulate(
     if json:
         from baselines.rows import to_line
 
-        print(to_line({"scenario": system.to_dict(), "policy": followed.to_dict(), **result.to_dict()}))
+        print(
+            to_line({"scenario": system.to_dict(), "policy": followed.to_dict(), "result": result.to_dict()})
+        )
     else:
         _print_result(system, followed, result)
     return 0
@@ -109,6 +111,7 @@ def policies() -> int:
 
 def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     from baselines.report import TRACE_NOTE, decimals, growing, run_line, system_line
+    from pull_env.simulation import warmup_customers
 
     out = console()
     out.print(f"{policy.name} on {scenario.name}", style="bold")
@@ -116,6 +119,12 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     out.print(f"{run_line([result])}; {result.seconds:.1f} s")
     if not result.stable:
         out.print(f"Unstable: {growing(scenario, result.growth)}; no mean is claimed.", style="red")
+        settled = warmup_customers(scenario, policy)
+        if result.warmup < settled and scenario.arrivals is None:
+            out.print(
+                f"Or it only fills: five relaxation times are a warm-up of {settled:,} customers.",
+                style="red",
+            )
         return
     table = Table("measure", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("mean", justify="right")

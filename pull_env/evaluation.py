@@ -17,7 +17,7 @@ from pull_env.terminal import bar
 
 
 class Agent(Protocol):
-    """What Stable-Baselines3 calls a model: its actions are indices into the catalog of `pull_env/Router-v0`."""
+    """What Stable-Baselines3 calls a model; its actions are entries of the catalog of `Router-v0`."""
 
     def predict(self, observation: Any, *, deterministic: bool = False) -> tuple[Any, Any]:
         """Return actions, (runs,), for observations, (runs, size); and a state that is not used."""
@@ -38,21 +38,22 @@ def evaluate(
 ) -> Result:
     """Let `agent` route the customers of `scenario`, and measure what `simulate` measures.
 
-    The replications run side by side, so that the agent is asked once for all of them. Replication k uses the streams
-    of (seed, k), as in `simulate`: `estimates.paired` compares the two.
+    The replications run side by side, so that the agent is asked once for all of them. Replication k uses the
+    streams of (seed, k), as in `simulate`: `estimates.paired` compares the two.
 
-    Each first runs through the warm-up of `simulate` under PULL with a fallback by rate, at the speed of the kernel,
-    and from there the agent plays `warmup` customers that are not counted: it starts near equilibrium.
+    Each first runs through the warm-up of `simulate` under PULL with a fallback by rate, at the speed of the
+    kernel, and from there the agent plays `warmup` customers that are not counted.
 
     Args:
-        agent: A model of Stable-Baselines3 or sb3-contrib, or whatever has its `predict`; an agent whose `predict`
-            takes `action_masks` is given them.
+        agent: A model of Stable-Baselines3 or sb3-contrib, or whatever has its `predict`; one that takes
+            `action_masks` is given them.
         scenario: The system; a preset's name or the path of a TOML file as well.
-        customers: Counted customers over all replications, rounded up to whole batches; None: 400,000, or a trace.
+        customers: Counted customers over all replications, rounded up to whole batches; None: 400,000, or a
+            whole trace.
         seed: From 0. Use one that was not trained on.
         replications: Independent runs.
-        warmup: Customers of each replication that the agent routes before the counted ones; None: as many as are
-            counted, or none of a trace.
+        warmup: Customers of each replication that the agent routes before the counted ones; None: as many as
+            are counted, or none of a trace.
         deterministic: Whether the agent takes its best action, or samples.
         progress: Whether to show a progress bar on standard error.
         **env: Further arguments of `pull_env/Router-v0`, those that the agent was trained with.
@@ -104,6 +105,6 @@ def _fits(agent: Agent, env: RouterEnv) -> None:
         expected, given = getattr(agent, name, None), getattr(env, name)
         if expected is not None and expected != given:
             raise ValueError(
-                f"the agent's {name} is {expected}: on {env.scenario.name} it must be {given}; an agent fits scenarios "
-                f"with as many pools as it was trained on, and the same catalog and observation"
+                f"the agent's {name} is {expected}: on {env.scenario.name} it must be {given}; an agent "
+                "fits scenarios with as many pools as it was trained on, and the same catalog and observation"
             )

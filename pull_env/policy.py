@@ -148,12 +148,11 @@ class Announce:
     router when a departure leaves it available and it has no message out.
 
     Attributes:
-        threshold: 1: only idle servers are available. Beyond a server's buffer, a full one is available as well.
+        threshold: 1: only idle servers are available. Above a buffer, full servers are available too.
         withdraw: When a server ceases to be available by a customer that came another way, its message is
-            withdrawn, by
-            one remove-message if another router holds it. False: messages stay and may be stale, and a server
-            that got a customer may announce itself again; a router ignores a second message from a server it
-            has one of.
+            withdrawn, by one remove-message if another router holds it. False: messages stay and may be
+            stale, and a server that got a customer may announce itself again; a router ignores a second
+            message from a server it has one of.
         recipient: `uniform`: a random router; `fewest`: the one that holds fewest messages, at random among
             equals.
         sample: With `fewest`: the best of this many random routers (2 messages each); None: of all, at no

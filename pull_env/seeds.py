@@ -10,8 +10,8 @@ import numpy as np
 def spawn_seeds(run: int, count: int, key: str = "train") -> list[int]:
     """Return `count` different seeds below 2^32 for one run and one purpose.
 
-    An int seed gives env i of a vector the seed `seed + i`, so runs seeded 0 and 1 of 256 envs would share 255 streams.
-    Seeds from here are scattered, and those of another run or another `key` are others.
+    An int seed gives env i of a vector the seed `seed + i`, so runs 0 and 1 of 256 envs would share 255
+    streams. Seeds from here are scattered, and those of another run or another `key` are others.
 
     Args:
         run: The user's seed, from 0.

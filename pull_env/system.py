@@ -174,9 +174,7 @@ class Simulator:
         if memory < 1:
             raise ValueError(f"memory is {memory}: it must be a whole number from 1")
         if workload is None and needs_calendar(steps):
-            raise PolicyError(
-                "rank is 'work': only the calendar clock knows unfinished work, it needs a workload"
-            )
+            raise PolicyError("rank is 'work': only the calendar clock knows it, and that needs a workload")
         self.scenario, self.announce, self.workload = scenario, announce, workload
         self._keeps = keeps(steps, announce) | keep
         self._memory = memory
@@ -189,7 +187,7 @@ class Simulator:
         self._asked = max([1, sample, *widest])
         self._feed: Feed | None = None
         self._fed_all = False
-        self.arrays = self._allocate()
+        self.arrays, self._fresh = self._allocate(), True
 
     @property
     def address(self) -> int:
@@ -203,7 +201,10 @@ class Simulator:
 
     def reset(self, seed: int, episode: int = 0) -> None:
         """Start anew from an empty system on the streams of `seed` and `episode`, with the first customer."""
-        self.arrays = self._allocate()
+        if not self._fresh:
+            del self.arrays  # first: two of a million servers need not fit at once
+            self.arrays = self._allocate()
+        self._fresh = False
         self.arrays.streams[:] = stream.spawn(seed, episode)
         self._fed_all = False
         if self.workload is not None:
@@ -231,7 +232,7 @@ class Simulator:
             arrays.gaps, arrays.sizes = map(_numbers, self._feed.draw(self.FEED))
             if arrays.gaps.size != arrays.sizes.size:
                 raise ValueError(
-                    f"workload gave {arrays.gaps.size} gaps and {arrays.sizes.size} sizes: as many of each"
+                    f"workload gave {arrays.gaps.size} gaps, {arrays.sizes.size} sizes: not as many"
                 )
             left = arrays.gaps.size
             self._fed_all = left == 0

@@ -80,20 +80,18 @@ def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str])
     out = capsys.readouterr().out
     content = json.loads(out, parse_constant=refuse)
     assert out == json.dumps(content, sort_keys=True) + "\n"
+    assert content.keys() == {"scenario", "policy", "result"}
     assert content["scenario"] == pull_env.load_scenario("small-mixed").to_dict()
     assert content["policy"] == make("pull").to_dict()
     result = pull_env.simulate("small-mixed", make("pull"), 4000, replications=4).to_dict()
-    assert {**result, "seconds": 0.0} == {
-        **{name: content[name] for name in result},
-        "seconds": 0.0,
-    }
+    assert {**content["result"], "seconds": 0.0} == {**result, "seconds": 0.0}
 
 
 def test_json_of_an_unstable_run_has_null_for_means(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["simulate", "two-speeds", "random", "--json", "--warmup", "0", *SHORT]) == 0
     content = json.loads(capsys.readouterr().out, parse_constant=refuse)
-    assert content["stable"] is False
-    assert content["cost"]["mean"] is None
+    assert content["result"]["stable"] is False
+    assert content["result"]["cost"]["mean"] is None
 
 
 def test_scenarios_and_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from pull_env.kernels.tally import BINS, wait_bin
 
 def test_student():
     assert student(0.95, 8) == pytest.approx(2.3646242510102993)
-    assert student(0.999, 64) == pytest.approx(3.4531, abs=1e-3)
+    assert student(0.999, 61) == pytest.approx(3.460, abs=1e-3)  # printed tables, 60 degrees of freedom
     assert student(0.95, 1) == math.inf
 
 

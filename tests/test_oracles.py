@@ -66,7 +66,7 @@ def test_two_servers(policy):
 @pytest.mark.parametrize(("size", "arrival_rate", "p_block"), [(1, 2.0, 0.2857142857), (10, 24.0, 0.0701842)])
 def test_pull_without_waiting_room_is_a_loss_system(size, arrival_rate, p_block):
     scenario = Scenario(pools=(Pool(size, 1.0, 1), Pool(size, 2.0, 1)), arrival_rate=arrival_rate)
-    result = simulate(scenario, baselines.make("pull"), 30_000_000, **RUN)
+    result = simulate(scenario, baselines.make("pull"), 40_000_000, **RUN)
     meets(result.p_block, p_block)
     assert result.wait.mean == 0.0
 
@@ -194,7 +194,8 @@ def test_every_kind_of_policy_has_an_exact_value():
 @pytest.mark.parametrize("name", POLICIES)
 def test_three_servers_two_routers(name):
     scenario = single_servers((1, 1, 2), (2, 2, 3), routers=2, arrival_rate=3.2)
-    result = simulate(scenario, baselines.make(name), 16_000_000, **RUN)
+    rare = POLICIES[name][2] < 0.1  # few are blocked
+    result = simulate(scenario, baselines.make(name), 30_000_000 if rare else 16_000_000, **RUN)
     for measured, value in zip(MEASURES, POLICIES[name], strict=True):
         meets(measure(result, measured), value, what=measured)
 

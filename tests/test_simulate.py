@@ -52,7 +52,8 @@ def test_customers_are_counted_over_all_replications():
 
 
 def test_a_single_replication_has_intervals_over_its_batches():
-    result = simulate(SMALL, baselines.make("pull"), 3_200_000, replications=1, seed=4)
+    scenario = Scenario((Pool(2, 1.0, 2), Pool(2, 2.0, 2)), routers=2, arrival_rate=4.8)
+    result = simulate(scenario, baselines.make("pull"), 3_200_000, replications=1, seed=4)
     assert result.wait.count == 32
     assert abs(result.mean_number.mean - 3.758836932) < result.mean_number.half_width(0.999) < 0.02
     assert abs(result.p_block.mean - 0.172261182) < result.p_block.half_width(0.999) < 0.002

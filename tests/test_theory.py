@@ -44,12 +44,12 @@ def test_balanced_routing_has_equal_tails_in_both_pools(c):
     chain, tails = encode(policy.steps, scenario), []
     simulator = Simulator(scenario, policy.steps, policy.announce)
     simulator.reset(3)
-    simulator.run(chain, 1_500_000)
-    for _ in range(400):
-        simulator.run(chain, 24_000)  # one time unit
+    simulator.run(chain, 1_000_000)
+    for _ in range(600):
+        simulator.run(chain, 12_000)  # one time unit
         queues = simulator.arrays.servers["queue"].reshape(2, -1)
         tails.append([[(queue >= k).mean() for k in (1, 2, 3)] for queue in queues])
-    batches = np.array(tails).reshape(20, 20, 2, 3).mean(axis=1)
+    batches = np.array(tails).reshape(20, 30, 2, 3).mean(axis=1)
     for pool in range(2):
         for k in (1, 2, 3):
             exact = 0.8 ** ((c**k - 1) / (c - 1))
@@ -72,12 +72,13 @@ def test_pull_with_many_routers(case):
     pools, arrival_rate, r, q0, response, p_wait, p_block = case
     n = sum(pool.size for pool in pools)
     result = large(pools, "pull", arrival_rate=arrival_rate, routers=n // r, customers=32_000_000)
-    meets(result.response, response, width=0.003)
-    meets(result.p_wait, p_wait, width=0.006)
+    rare = 0.015 if r == 100 else 0.01
+    meets(result.response, response, width=0.005)
+    meets(result.p_wait, p_wait, width=rare)
     pull, remove = result.messages["pull"], result.messages["remove"]
-    meets(estimate(1 - np.array(pull.samples) + np.array(remove.samples)), q0, width=0.006)
+    meets(estimate(1 - np.array(pull.samples) + np.array(remove.samples)), q0, width=rare)
     if p_block:
-        meets(result.p_block, p_block, width=0.006)
+        meets(result.p_block, p_block, width=rare)
 
 
 # PULL as n grows at fixed R: sizes, rates, load; busy share of each pool, E[T].
@@ -144,7 +145,7 @@ def test_weighted_round_robin_gives_each_server_its_share():
 def test_least_work_on_equal_servers_is_one_queue():
     """Exactly M/M/3: Erlang's C formula at load .8 gives P(wait) = .647191 and E[wait] = P(wait) / .6."""
     policy = Policy("least work", (Inspect(rank="work"),))
-    result = simulate(Scenario((Pool(3, 1.0),), load=0.8), policy, 4_000_000, replications=16, seed=7)
+    result = simulate(Scenario((Pool(3, 1.0),), load=0.8), policy, 8_000_000, replications=16, seed=7)
     meets(result.p_wait, 0.6471910112359551, width=0.01)
     meets(result.wait, 0.6471910112359551 / 0.6, width=0.03)
 
@@ -163,7 +164,7 @@ def two_point(generator, count):
 def test_pollaczek_khinchine(name, sizes, variation):
     scenario = Scenario((Pool(2, 2.0),), load=0.7)
     result = simulate(
-        scenario, baselines.make(name), 6_000_000, replications=16, seed=8, workload=poisson(scenario, sizes)
+        scenario, baselines.make(name), 8_000_000, replications=16, seed=8, workload=poisson(scenario, sizes)
     )
     meets(result.response, 0.5 * (1 + 0.7 * (1 + variation) / (2 * 0.3)), width=0.01)
     meets(result.p_wait, 0.7, width=0.01)
@@ -173,11 +174,11 @@ def test_pollaczek_khinchine(name, sizes, variation):
 def test_exponential_requirements_on_the_calendar_agree_with_the_markov_clock(entry):
     policy = baselines.make(entry.name, **({"r": 2} if entry.name == "jbt" else {}))
     scenario = Scenario((Pool(2, 1.0, 2), Pool(2, 2.0, 4)), routers=2, load=0.9)
-    run = {"customers": 4_000_000, "replications": 16}
+    run = {"customers": 8_000_000, "replications": 16}
     markov = simulate(scenario, policy, seed=9, **run)
     calendar = simulate(scenario, policy, seed=10, **run, workload=poisson(scenario))
     for name in ("wait", "response", "p_wait", "p_block", "mean_number"):
-        agrees(getattr(markov, name), getattr(calendar, name), width=0.02, what=name)
+        agrees(getattr(markov, name), getattr(calendar, name), width=0.025, what=name)
     for kind in ("pull", "remove", "probe"):
         agrees(markov.messages[kind], calendar.messages[kind], width=0.02, what=kind)
     for p in (0.9, 0.99):

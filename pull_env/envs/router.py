@@ -227,10 +227,10 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         return self._turn(self._chain.ctypes.data, self._chain.size)
 
     def skip(self, steps: Sequence[Step], customers: int) -> tuple[Observation, dict[str, Any]]:
-        """Let `customers` customers be placed by the chain `steps`, unseen and uncounted, at the kernel's speed.
+        """Let customers be placed by the chain `steps`, unseen and uncounted, at the kernel's speed.
 
         Args:
-            steps: Steps that the env keeps what is needed for: those of its catalog, `Send`, and `Take` but the oldest.
+            steps: Those of the catalog, `Send`, or `Take` in any order but the oldest.
             customers: How many; they do not count towards the end of the episode.
 
         Returns:

@@ -58,8 +58,8 @@ CACHE_DIRECTORY = cache_root() / source_digest(Path(__file__).parent)
 def kernel(function: F) -> F:
     """Compile `function` on its first call, without the interpreter's lock, and cache the machine code.
 
-    Kernels never allocate, so reference counting is left out (`_nrt`). Each is compiled once, for the argument
-    types of its annotations: left to itself, the compiler makes another version for every mixture of 32-bit,
+    Kernels never allocate, so reference counting is left out (`_nrt`). Each is compiled once, for the types
+    of its annotations: left to itself, the compiler makes another version for every mixture of 32-bit,
     64-bit and literal integers that kernels call each other with, and the first call takes twice as long.
     """
     config: Any = numba.config

@@ -205,6 +205,12 @@ def test_rows_are_never_overwritten(played: Path, capsys: pytest.CaptureFixture[
     assert (played / "rows.jsonl").read_bytes() == before
 
 
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert contest(tmp_path / "file", "--scenario", "small-mixed", "--policy", "pull") == 2
+    assert "File exists" in capsys.readouterr().err
+
+
 def test_a_process_refuses_without_a_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "baselines.leaderboard", "--replications", "0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
@@ -247,8 +253,10 @@ def test_a_contest_interrupted_at_once_shows_nothing(
 
     monkeypatch.setattr(leaderboard, "simulate", interrupted)
     assert contest(tmp_path / "out", "--scenario", "small-mixed") == 130
-    assert "Interrupted: 0 of" in capsys.readouterr().out
-    assert not (tmp_path / "out").exists()
+    out = capsys.readouterr().out
+    assert "Interrupted: 0 of" in out
+    assert "Written" not in out
+    assert not any((tmp_path / "out").iterdir())
 
 
 # Traces

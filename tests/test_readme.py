@@ -1,0 +1,91 @@
+"""The README: its tables are those of the code, its Python runs, its commands exist."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import baselines
+from pull_env import load_scenario, scenario_names
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+
+
+def policy_table():
+    lines = ["| policy | rule for a customer | messages | source |", "|---|---|---|---|"]
+    for entry in baselines.POLICIES.values():
+        lines.append(f"| `{entry.usage}` | {entry.rule} | {entry.messages} | {entry.reference} |")
+    return "\n".join(lines)
+
+
+def scenario_table():
+    lines = [
+        "| scenario | pools | routers | load | price of a message, of a block |",
+        "|---|---|---|---|---|",
+    ]
+    for name in scenario_names():
+        s = load_scenario(name)
+        pools = "; ".join(
+            f"{p.size:,} at {p.rate:g}" + ("" if p.buffer is None else f" B {p.buffer}") for p in s.pools
+        )
+        shares = "" if s.shares is None else " (shares " + ", ".join(f"{share:g}" for share in s.shares) + ")"
+        block = "-" if s.unlimited else f"{s.prices.block:g}"
+        lines.append(
+            f"| `{name}` | {pools} | {s.routers}{shares} | {s.nominal_load:g} | {s.prices.message:g}, {block} |"
+        )
+    return "\n".join(lines)
+
+
+def test_tables():
+    for table in (policy_table(), scenario_table()):
+        assert table in TEXT, f"README.md must hold:\n{table}"
+
+
+def test_files_named_exist():
+    for path in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
+        assert (ROOT / path).is_file(), path
+
+
+def commands():
+    """Yield the commands of the shell blocks, but for installation and tests, which CI runs."""
+    for block in blocks("bash"):
+        for line in block.strip().splitlines():
+            for command in line.split("&&"):
+                words = shlex.split(command)
+                if words[0] == "python" and "pytest" not in words:
+                    yield words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_commands_run(words, tmp_path_factory):
+    """Run every command as it stands, from the checkout, in the order of the README; results go elsewhere."""
+    folder = tmp_path_factory.getbasetemp()
+    words = [str(folder / word) if word.startswith("runs/") else word for word in words]
+    if "baselines.leaderboard" in words:
+        words += ["--out", str(folder / f"board-{len(words)}")]
+    done = subprocess.run([sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", blocks("python"), ids=["train", "simulate"])
+def test_python_runs(code, tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text(code, encoding="utf-8")
+    done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_example_is_twelve_lines():
+    assert len([line for line in blocks("python")[0].splitlines() if line.strip()]) <= 12
