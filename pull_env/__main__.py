@@ -122,7 +122,7 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
         settled = warmup_customers(scenario, policy)
         if result.warmup < settled and scenario.arrivals is None:
             out.print(
-                f"Or it only fills: five relaxation times are a warm-up of {settled:,} customers.",
+                f"Or it still fills: a warm-up of {settled:,} customers is advised.",
                 style="red",
             )
         return

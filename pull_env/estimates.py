@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,10 +119,13 @@ def erlang_quantiles(counts: Array, rates: Floats, probabilities: Sequence[float
         power = special.xlogy(queue - 1, mu * t) - mu * t - special.gammaln(np.maximum(queue, 1))
         return np.where(waits, mu * np.exp(power), 0.0)
 
+    def excess(p: float, t: float) -> float:
+        return float(mean_share @ survival(t)) - (1 - p)
+
     longest = float(np.max(np.where(waits, queue / mu, 0.0))) * 3 + 40 / float(rates.min())
     found = {}
     for p in probabilities:
-        t = _root(lambda t, p=p: float(mean_share @ survival(t)) - (1 - p), longest)
+        t = _root(partial(excess, p), longest)
         found[p] = _quantile(t, shares @ survival(t), float(mean_share @ density(t)), counts.shape[0])
     return found
 
@@ -153,15 +157,19 @@ def binned_quantiles(counts: Array, probabilities: Sequence[float]) -> dict[floa
     return found
 
 
-def _root(decreasing: Any, high: float) -> float:
-    """Return where `decreasing` crosses 0 in [0, high], 0 if it starts below; to 12 digits."""
-    from scipy.optimize import brentq
+def _root(decreasing: Callable[[float], float], high: float) -> float:
+    """Return where `decreasing` crosses 0, from `high` or beyond it; 0 if it starts below.
 
-    if decreasing(0.0) <= 0.0:
+    Bisection to the last bit: scipy.optimize would take a third of a second to import.
+    """
+    low = 0.0
+    if decreasing(low) <= 0.0:
         return 0.0
     while decreasing(high) > 0.0:
-        high *= 2
-    return float(brentq(decreasing, 0.0, high, xtol=1e-13, rtol=1e-12))
+        low, high = high, 2 * high
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if decreasing(middle) > 0.0 else (low, middle)
+    return high
 
 
 def _quantile(t: float, law: Floats, density: float, replications: int) -> Estimate:

@@ -65,7 +65,7 @@ def commands():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", commands(), ids=" ".join)
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
 def test_commands_run(words, tmp_path_factory):
     """Run every command as it stands, from the checkout, in the order of the README; results go elsewhere."""
     folder = tmp_path_factory.getbasetemp()
