@@ -146,6 +146,7 @@ class RouterEnv(gym.Env[Observation, np.int64]):
 
     Raises:
         ValueError: An argument is not allowed; the message names it, its value, and what is.
+        TypeError: The same, of `render_mode`.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  declared so by Gymnasium
@@ -170,7 +171,8 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         if observation not in ("local", "with-state"):
             raise ValueError(f"observation is {observation!r}: it must be 'local' or 'with-state'")
         if render_mode is not None:
-            raise ValueError(f"render_mode is {render_mode!r}: it must be None")
+            # A TypeError, at which `make_vec_env` of Stable-Baselines3 goes on without its default.
+            raise TypeError(f"render_mode is {render_mode!r}: it must be None")
         self.with_state = observation == "with-state"
         self.render_mode = render_mode
         self.local_size = local_size(self.scenario)
