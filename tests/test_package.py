@@ -119,6 +119,13 @@ def test_an_edit_of_a_kernel_moves_the_cache(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder", encoding="utf-8")
+    run(SIMULATE, tmp_path, PULL_ENV_CACHE_DIR=str(blocked))
+
+
+@pytest.mark.slow
 def test_an_edited_copy_does_not_serve_stale_machine_code(tmp_path):
     """Run a copy of the package, double the messages of a probe in one kernel file, and run it again."""
     copy = tmp_path / "copy"

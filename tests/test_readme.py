@@ -87,5 +87,15 @@ def test_python_runs(code, tmp_path):
     assert done.stdout
 
 
+@pytest.mark.slow
+def test_the_benchmark_runs():
+    command = [sys.executable, "tests/benchmarks/kernel.py", "--policy", "pull", "--customers", "2000"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, *_, last = done.stdout.splitlines()
+    assert first.split()[:3] == ["ns", "a", "customer"]
+    assert last.startswith("SimPy, power-of-d(2)")
+
+
 def test_the_example_is_twelve_lines():
     assert len([line for line in blocks("python")[0].splitlines() if line.strip()]) <= 12

@@ -12,6 +12,7 @@ import hashlib
 import os
 import platform
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,7 +53,19 @@ def cache_root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pull_env"
 
 
-CACHE_DIRECTORY = cache_root() / source_digest(Path(__file__).parent)
+def cache_directory() -> Path:
+    """Return the folder of this version's compiled kernels; a temporary one where that cannot be written."""
+    folder = cache_root() / source_digest(Path(__file__).parent)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass  # a read-only home, perhaps
+    return Path(tempfile.mkdtemp(prefix="pull_env-"))  # every process compiles for itself
+
+
+CACHE_DIRECTORY = cache_directory()
 
 
 def kernel(function: F) -> F:
