@@ -66,7 +66,7 @@ def draw(boards: Sequence[Board], folder: Path, name: str = "wait-messages") -> 
     folder.mkdir(parents=True, exist_ok=True)
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
     figure.savefig(png)
-    # The same picture gives the same file, and text stays text: as outlines it would take ten times the space.
+    # The same picture gives the same file, and text stays text: outlines take ten times the space.
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
         figure.savefig(svg, metadata={"Date": None})
     return png, svg
