@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agents import score, train
 from baselines.rows import read_rows
 
 ROOT = Path(__file__).parents[2]
@@ -90,6 +91,21 @@ def test_the_same_seed_trains_the_same_router(tmp_path):
     assert a != c
 
 
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Call a command in this process; return its exit status and what it printed."""
+
+    def called(module, *words):
+        monkeypatch.setattr(sys, "argv", [module.__name__, *words])
+        try:
+            status = module.main()
+        except SystemExit as stopped:
+            status = stopped.code
+        return status, *capsys.readouterr()
+
+    return called
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -100,21 +116,21 @@ def test_the_same_seed_trains_the_same_router(tmp_path):
         (["--out", "."], "it exists already"),
     ],
 )
-def test_bad_arguments_of_training_are_one_sentence(words, sentence):
-    done = run("agents.train", *words)
-    assert done.returncode == 2
-    assert sentence in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+def test_bad_arguments_of_training_are_one_sentence(call, words, sentence):
+    status, _, refused = call(train, *words)
+    assert status == 2
+    assert sentence in refused
+    assert len(refused.strip().splitlines()) == 1
 
 
-def test_a_model_that_is_not_there():
-    done = run("agents.score", "nowhere")
-    assert done.returncode == 2
-    assert done.stderr == "error: model is 'nowhere': it must be a folder with model.zip and config.json\n"
+def test_a_model_that_is_not_there(call):
+    status, _, refused = call(score, "nowhere")
+    assert status == 2
+    assert refused == "error: model is 'nowhere': it must be a folder with model.zip and config.json\n"
 
 
-@pytest.mark.parametrize("module", ["agents.train", "agents.score"])
-def test_help(module):
-    done = run(module, "--help")
-    assert done.returncode == 0
-    assert "--scenario" in done.stdout
+@pytest.mark.parametrize("module", [train, score])
+def test_help(call, module):
+    status, printed, _ = call(module, "--help")
+    assert status == 0
+    assert "--scenario" in printed
