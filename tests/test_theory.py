@@ -45,11 +45,11 @@ def test_balanced_routing_has_equal_tails_in_both_pools(c):
     simulator = Simulator(scenario, policy.steps, policy.announce)
     simulator.reset(3)
     simulator.run(chain, 1_000_000)
-    for _ in range(600):
+    for _ in range(1200):
         simulator.run(chain, 12_000)  # one time unit
         queues = simulator.arrays.servers["queue"].reshape(2, -1)
         tails.append([[(queue >= k).mean() for k in (1, 2, 3)] for queue in queues])
-    batches = np.array(tails).reshape(20, 30, 2, 3).mean(axis=1)
+    batches = np.array(tails).reshape(20, 60, 2, 3).mean(axis=1)
     for pool in range(2):
         for k in (1, 2, 3):
             exact = 0.8 ** ((c**k - 1) / (c - 1))
@@ -188,7 +188,7 @@ def test_exponential_requirements_on_the_calendar_agree_with_the_markov_clock(en
 def test_quantiles_of_the_wait_in_a_single_queue():
     """M/M/1: P(wait > t) = rho exp(-(mu - lambda) t)."""
     scenario = Scenario((Pool(1, 2.0),), load=0.8)
-    for workload, customers in ((None, 20_000_000), (poisson(scenario), 8_000_000)):
+    for workload, customers in ((None, 20_000_000), (poisson(scenario), 14_000_000)):
         result = simulate(
             scenario, baselines.make("random"), customers, replications=32, seed=11, workload=workload
         )

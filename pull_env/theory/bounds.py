@@ -1,0 +1,88 @@
+"""Bounds that no policy can beat: the servers pooled into one, which serves at the k highest rates for k
+customers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pull_env.scenario import Scenario
+from pull_env.theory.formulas import Floats
+
+
+@dataclass(frozen=True)
+class PoolingBounds:
+    """Least values of the measures of a scenario, over all policies; customers as in `Result`.
+
+    Attributes:
+        wait: Mean wait of accepted customers.
+        response: Their mean response; infinite where an unlimited system has a load of 1 or more.
+        p_block: Share of all customers that are blocked.
+        mean_number: Customers in the system.
+    """
+
+    wait: float
+    response: float
+    p_block: float
+    mean_number: float
+
+
+def pooling_bounds(scenario: Scenario) -> PoolingBounds:
+    """Return what pooling all servers bounds; O(n).
+
+    The number N in the system is stochastically at least the birth and death chain N' with birth rate Lambda
+    and, at k, a death rate of the k highest service rates. Without limits every customer is accepted, so that
+    E[response] >= E[N'] / Lambda and E[wait] >= E[(N' - n)^+] / Lambda. With limits a policy may block
+    customers to spare others: there only the service at the highest rate bounds the response, and P(block) is
+    at least the loss of N' cut at the sum of the buffers; where some are without limit, at least 1 - capacity
+    / Lambda.
+
+    Poisson arrivals and exponential service; a trace counts as such.
+    """
+    arrival, capacity = scenario.total_arrival_rate, scenario.capacity
+    if not scenario.unlimited:
+        fastest = 1.0 / max(pool.rate for pool in scenario.pools)
+        finite = all(pool.buffer is not None for pool in scenario.pools)
+        p_block = _loss(scenario) if finite else max(0.0, 1.0 - capacity / arrival)
+        return PoolingBounds(0.0, fastest, p_block, 0.0)
+    load = scenario.nominal_load
+    if load >= 1.0:
+        return PoolingBounds(math.inf, math.inf, 0.0, math.inf)
+    logs = _log_weights(scenario)
+    head, n = np.exp(logs[:-1] - logs.max()), scenario.servers
+    at_n = math.exp(float(logs[-1] - logs.max()))  # from n on the law is geometric: at_n load^m
+    total = float(head.sum()) + at_n / (1.0 - load)
+    waiting = at_n * load / (1.0 - load) ** 2 / total
+    number = (float(head @ np.arange(n)) + n * at_n / (1.0 - load)) / total + waiting
+    return PoolingBounds(waiting / arrival, number / arrival, 0.0, number)
+
+
+def _log_weights(scenario: Scenario) -> Floats:
+    """Return the logarithms of the chain's weights at 0 to n, the first being 0."""
+    pools = sorted(scenario.pools, key=lambda pool: -pool.rate)
+    rates = np.repeat([pool.rate for pool in pools], [pool.size for pool in pools])
+    steps = np.log(scenario.total_arrival_rate / np.cumsum(rates))
+    return np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def _loss(scenario: Scenario) -> float:
+    """Return P(block) of the chain cut at the sum of the buffers, which may be very large."""
+    logs, log_load = _log_weights(scenario), math.log(scenario.nominal_load)
+    beyond = sum(pool.size * (pool.buffer or 0) for pool in scenario.pools) - scenario.servers
+    peak = float(logs[:-1].max())
+    head = peak + math.log(float(np.exp(logs[:-1] - peak).sum()))
+    # Divided by the weight of the full system, which may be beyond any float.
+    below = head - float(logs[-1]) - beyond * log_load
+    return math.exp(-float(np.logaddexp(below, _log_geometric(-log_load, beyond))))
+
+
+def _log_geometric(log_ratio: float, last: int) -> float:
+    """Return the logarithm of the sum of ratio^m for m = 0 to `last`."""
+    if log_ratio > 0.0:
+        return last * log_ratio + _log_geometric(-log_ratio, last)
+    if log_ratio == 0.0:
+        return math.log(last + 1.0)
+    return math.log(math.expm1((last + 1) * log_ratio) / math.expm1(log_ratio))

@@ -1,0 +1,369 @@
+"""Closed forms of queueing theory: single queues, one queue with many servers, and limits of large systems.
+
+Symbols: lambda arrival rate, mu rate of one server, rho = lambda / (servers mu) load, u_k share of servers
+that hold k customers or more. Waits are times in queue, responses add the service. Service is exponential and
+arrivals are Poisson unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+NEGLIGIBLE = 1e-18  # of a share of servers
+LONG = 1_000_000  # buffers beyond which no law is written out
+
+
+def positive(**values: float) -> None:
+    """Refuse arguments that are not positive finite numbers."""
+    for name, value in values.items():
+        if not 0.0 < value < math.inf:
+            raise ValueError(f"{name} is {value!r}: it must be a positive finite number")
+
+
+def stable(name: str, value: float) -> None:
+    """Refuse a load at which queues grow for ever."""
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name} is {value!r}: it must be above 0 and below 1")
+
+
+def whole(name: str, value: int, least: int = 1) -> None:
+    """Refuse what is not a whole number from `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")
+
+
+def root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return the zero of a function between two points at which its signs differ, to rounding."""
+    from scipy.optimize import brentq
+
+    return float(brentq(function, low, high, xtol=1e-300, rtol=4 * sys.float_info.epsilon, maxiter=500))
+
+
+def mm1_response(arrival_rate: float, rate: float = 1.0) -> float:
+    """Return the mean response of M/M/1, 1 / (mu - lambda), for lambda < mu (Kleinrock 1975, 3.2).
+
+    Raises:
+        ValueError: If arrival_rate / rate is not below 1.
+    """
+    positive(arrival_rate=arrival_rate, rate=rate)
+    stable("arrival_rate / rate", arrival_rate / rate)
+    return 1.0 / (rate - arrival_rate)
+
+
+def mm1_mean_number(arrival_rate: float, rate: float = 1.0) -> float:
+    """Return the mean number in M/M/1, rho / (1 - rho), for rho = lambda / mu < 1 (Kleinrock 1975, 3.2).
+
+    Raises:
+        ValueError: If arrival_rate / rate is not below 1.
+    """
+    return arrival_rate * mm1_response(arrival_rate, rate)
+
+
+def mm1_wait_quantile(probability: float, arrival_rate: float, rate: float = 1.0) -> float:
+    """Return a quantile of the wait in M/M/1: P(wait > t) = rho exp(-(mu - lambda) t) (Kleinrock 1975, 5.7).
+
+    Args:
+        probability: From 0, below 1; up to 1 - rho the quantile is 0.
+        arrival_rate: lambda, below mu.
+        rate: mu.
+
+    Raises:
+        ValueError: If probability or arrival_rate / rate is out of range.
+    """
+    if not 0.0 <= probability < 1.0:
+        raise ValueError(f"probability is {probability!r}: it must be from 0 and below 1")
+    return max(0.0, math.log(arrival_rate / rate / (1.0 - probability))) * mm1_response(arrival_rate, rate)
+
+
+def mm1b_law(arrival_rate: float, rate: float, buffer: int) -> Floats:
+    """Return the law of the number in M/M/1/B, proportional to rho^k, at any load (Kleinrock 1975, 3.6).
+
+    Args:
+        arrival_rate: lambda, those included who are blocked.
+        rate: mu.
+        buffer: B, the most customers, the one in service included.
+
+    Returns:
+        (B + 1,) probabilities of 0 to B.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    positive(arrival_rate=arrival_rate, rate=rate)
+    whole("buffer", buffer)
+    powers = np.arange(buffer + 1) * math.log(arrival_rate / rate)
+    weights = np.exp(powers - powers.max())
+    return np.asarray(weights / weights.sum(), np.float64)
+
+
+def mm1b_blocking(arrival_rate: float, rate: float, buffer: int) -> float:
+    """Return P(block) of M/M/1/B, rho^B (1 - rho) / (1 - rho^(B+1)).
+
+    Arguments and errors as of `mm1b_law`.
+    """
+    positive(arrival_rate=arrival_rate, rate=rate)
+    whole("buffer", buffer)
+    log_load = math.log(arrival_rate / rate)
+    if log_load == 0.0:
+        return 1.0 / (buffer + 1)
+    fade = -abs(log_load)
+    share = math.expm1(fade) / math.expm1((buffer + 1) * fade)
+    return share if log_load > 0.0 else share * math.exp(buffer * log_load)
+
+
+def mm1b_mean_number(arrival_rate: float, rate: float, buffer: int) -> float:
+    """Return the mean number in M/M/1/B, rho / (1 - rho) - (B + 1) rho^(B+1) / (1 - rho^(B+1)).
+
+    Arguments and errors as of `mm1b_law`.
+    """
+    if buffer <= LONG:  # by the law, as the formula loses digits near rho = 1
+        return float(mm1b_law(arrival_rate, rate, buffer) @ np.arange(buffer + 1))
+    positive(arrival_rate=arrival_rate, rate=rate)
+    log_load = math.log(arrival_rate / rate)
+    fall = (buffer + 1) * log_load
+    if abs(fall) < 1e-5:
+        return buffer / 2.0
+    return 1.0 / math.expm1(-log_load) - (buffer + 1) / math.expm1(min(-fall, 700.0))
+
+
+def erlang_b(servers: int, offered: float) -> float:
+    """Return Erlang's loss: B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1)), stable for any size; O(servers).
+
+    It holds for every service law of mean 1 / mu (Erlang 1917; Jagerman 1974 for the recursion).
+
+    Args:
+        servers: c.
+        offered: a = lambda / mu, of any size.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    whole("servers", servers)
+    positive(offered=offered)
+    loss = 1.0
+    for k in range(1, servers + 1):
+        loss = offered * loss / (k + offered * loss)
+    return loss
+
+
+def erlang_c(servers: int, offered: float) -> float:
+    """Return P(wait) of M/M/c, c B / (c - a (1 - B)), for a = lambda / mu < c (Erlang 1917); O(servers).
+
+    Raises:
+        ValueError: If servers is out of range, or offered / servers is not below 1.
+    """
+    loss = erlang_b(servers, offered)
+    stable("offered / servers", offered / servers)
+    return servers * loss / (servers - offered * (1.0 - loss))
+
+
+def mmc_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
+    """Return the mean wait in M/M/c, C / (c mu - lambda), for lambda < c mu; C and errors of `erlang_c`."""
+    positive(arrival_rate=arrival_rate, rate=rate)
+    return erlang_c(servers, arrival_rate / rate) / (servers * rate - arrival_rate)
+
+
+def mmc_response(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
+    """Return the mean response of M/M/c, the wait by `mmc_wait` plus 1 / mu; its errors."""
+    return mmc_wait(servers, arrival_rate, rate) + 1.0 / rate
+
+
+def mg1_wait(arrival_rate: float, rate: float = 1.0, variation: float = 1.0) -> float:
+    """Return the mean wait in M/G/1, rho (1 + cs2) / (2 mu (1 - rho)), for rho < 1.
+
+    Due to Pollaczek (1930) and Khinchine (1932).
+
+    Args:
+        arrival_rate: lambda.
+        rate: mu, one over the mean service.
+        variation: cs2, squared coefficient of variation of the service: 0 constant, 1 exponential.
+
+    Raises:
+        ValueError: If variation is negative, or arrival_rate / rate is not below 1.
+    """
+    if not 0.0 <= variation < math.inf:
+        raise ValueError(f"variation is {variation!r}: it must be a finite number of 0 or more")
+    return arrival_rate / rate * (1.0 + variation) / 2.0 * mm1_response(arrival_rate, rate)
+
+
+def mg1_response(arrival_rate: float, rate: float = 1.0, variation: float = 1.0) -> float:
+    """Return the mean response of M/G/1, the wait by `mg1_wait` plus 1 / mu; its errors."""
+    return mg1_wait(arrival_rate, rate, variation) + 1.0 / rate
+
+
+def round_robin_p_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
+    """Return P(wait) where one router serves n servers in turn: each is an E_n/M/1 queue of load rho < 1.
+
+    It is the root z below 1 of z = (Lambda / (Lambda + mu (1 - z)))^n (Kleinrock 1975, section 6.2, GI/M/1).
+
+    Args:
+        servers: n.
+        arrival_rate: Lambda, of all servers together.
+        rate: mu.
+
+    Raises:
+        ValueError: If servers is out of range, or arrival_rate / (servers * rate) is not below 1.
+    """
+    whole("servers", servers)
+    positive(arrival_rate=arrival_rate, rate=rate)
+    load = arrival_rate / (servers * rate)
+    stable("arrival_rate / (servers * rate)", load)
+    # In t = -log z the root is the positive zero of a concave function, between half that of M/M/1 and
+    # the greatest t.
+    exponent = root(
+        lambda t: servers * math.log1p(-rate * math.expm1(-t) / arrival_rate) - t,
+        (1.0 - load) / 2.0,
+        servers * math.log1p(rate / arrival_rate),
+    )
+    return math.exp(-exponent)
+
+
+def round_robin_response(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
+    """Return the mean response there, 1 / (mu (1 - z)); arguments and errors as of `round_robin_p_wait`."""
+    return 1.0 / (rate * (1.0 - round_robin_p_wait(servers, arrival_rate, rate)))
+
+
+def supermarket_tail(load: float, choices: int, levels: int) -> Floats:
+    """Return u_k = rho^((d^k - 1) / (d - 1)) as n grows, each customer at the shortest of d queues.
+
+    On equal servers the d are drawn alike (Vvedenskaya, Dobrushin and Karpelevich 1996; Mitzenmacher 2001).
+    On unequal ones without limit it is the tail in every pool where they are drawn by rate (Chen, Ye 2012).
+
+    Args:
+        load: rho, below 1.
+        choices: d, or c.
+        levels: The greatest k.
+
+    Returns:
+        (levels + 1,) u_0 to u_levels.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    stable("load", load)
+    whole("choices", choices)
+    whole("levels", levels, 0)
+    tail, exponent = np.zeros(levels + 1), 0.0
+    for k in range(levels + 1):
+        tail[k] = math.exp(exponent * math.log(load))
+        if tail[k] == 0.0:
+            break  # before the exponents overflow
+        exponent = exponent * choices + 1.0
+    return tail
+
+
+def supermarket_response(load: float, choices: int, rate: float = 1.0) -> float:
+    """Return the mean response there, the sum of u_k over k >= 1, divided by lambda = rho mu.
+
+    Args:
+        load: rho, below 1.
+        choices: d, or c.
+        rate: mu; the mean rate of a server where rates differ and servers are drawn by rate.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    stable("load", load)
+    positive(rate=rate)
+    if choices == 1:
+        return mm1_response(load) / rate
+    levels = math.ceil(
+        math.log2(2.0 + math.log(NEGLIGIBLE) / math.log(load))
+    )  # 2^k - 1 is the least exponent
+    return float(supermarket_tail(load, choices, levels)[1:].sum()) / (load * rate)
+
+
+def balanced_tail(load: float, choices: int, levels: int) -> Floats:
+    """Return the tail of balanced routing as n grows, which is that of `supermarket_tail` in every pool."""
+    return supermarket_tail(load, choices, levels)
+
+
+def balanced_response(load: float, choices: int, mean_rate: float) -> float:
+    """Return the mean response of balanced routing as n grows (Chen and Ye 2012, Operations Research 60).
+
+    Args:
+        load: rho, below 1.
+        choices: c.
+        mean_rate: Capacity divided by the number of servers.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    return supermarket_response(load, choices, mean_rate)
+
+
+def equilibrium_length(load: float, choices: int) -> int:
+    """Return k = ceil(log(1 / (1 - lambda)) / log d), the length of almost all queues as lambda -> 1, d ->
+    infinity.
+
+    With lambda = 1 - n^-alpha and d = n^beta it is ceil(alpha / beta) (Brightwell and Luczak 2012,
+    arXiv:1201.5523).
+
+    Args:
+        load: lambda at rate 1, below 1.
+        choices: d, at least 2.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    stable("load", load)
+    whole("choices", choices, 2)
+    ratio = -math.log1p(-load) / math.log(choices)
+    return math.ceil(ratio - 1e-9)  # alpha / beta may be whole, and must not be rounded up by its last digit
+
+
+def jiq_two_servers_mean_number(load: float) -> float:
+    """Return E[N] = 2 rho (1 + rho) / ((1 - rho) (1 + 2 rho)) of join-idle-queue.
+
+    One router, two equal servers.
+    With A = E[Q1; both busy] and C = E[Q1; the other idle], the drifts of Q1^2 and Q1 Q2 vanish: A + C - rho
+    A = rho and (1 - rho) A = 2 rho C; E[N] = 2 (A + C). So (1 - rho) E[N] -> 4/3 = 2n / (n + 1) (Zhou, Tan
+    and Shroff 2018).
+
+    Raises:
+        ValueError: If load is not below 1.
+    """
+    stable("load", load)
+    return 2.0 * load * (1.0 + load) / ((1.0 - load) * (1.0 + 2.0 * load))
+
+
+def jbt_law(load: float, threshold: int) -> Floats:
+    """Return the law of a queue under join-below-threshold as n grows, one router: M/M/1/r with p_0 = 1 -
+    lambda.
+
+    An available server gets customers at a rate that keeps the busy share at the load; no queue passes r, as
+    the router is never without an available server (Zhou, Tan and Shroff 2018). A larger r is worse here.
+
+    Args:
+        load: lambda at rate 1, below 1.
+        threshold: r; 1 is PULL.
+
+    Returns:
+        (r + 1,) probabilities of 0 to r.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    stable("load", load)
+    whole("threshold", threshold)
+    powers = np.arange(threshold + 1)
+    # The sum of x^k over 0..r is 1 / (1 - lambda): x is above lambda (by little for large r), x^r at most
+    # that sum.
+    low, high = load * (1.0 - 1e-9), (1.0 - load) ** (-1.0 / threshold)
+    ratio = root(lambda x: float(np.sum(x**powers)) * (1.0 - load) - 1.0, low, high * (1.0 + 1e-9))
+    weights = ratio**powers
+    return np.asarray(weights / weights.sum(), np.float64)
+
+
+def jbt_response(load: float, threshold: int, rate: float = 1.0) -> float:
+    """Return the mean response there, the mean of `jbt_law` divided by lambda = rho mu; its errors."""
+    positive(rate=rate)
+    law = jbt_law(load, threshold)
+    return float(law @ np.arange(law.size)) / (load * rate)

@@ -1,0 +1,175 @@
+"""The best router with full information of a small system: what no policy can beat, as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from pull_env.scenario import Scenario
+from pull_env.theory.chain import Floats
+from pull_env.theory.exact import Exact, fit, too_large
+from pull_env.theory.states import Outcome, State, System, frame
+
+Integers = npt.NDArray[np.intp]
+
+SWEEPS = 100  # under one table, before it is improved
+MOST_IMPROVEMENTS = 10_000
+PRECISION = 1e-10  # of the optimal cost, relative: the bounds of the iteration must be as close
+TIE = 1e-9  # values that differ less, relative to the cost, are equal
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The optimal router that knows all queue lengths, for the prices of its scenario.
+
+    Attributes:
+        scenario: The system.
+        table: The server to choose, by queue lengths: (n,) in the order of the pools, ascending within each.
+            A full server means that the customer is turned away. Of equally good servers the fastest.
+        exact: The stationary measures of the table.
+    """
+
+    scenario: Scenario
+    table: dict[tuple[int, ...], int] = field(repr=False)
+    exact: Exact
+
+    def server(self, queues: Sequence[int]) -> int:
+        """Return the optimal server for a customer that finds `queues`, (n,) in any order within a pool.
+
+        Raises:
+            KeyError: A queue is longer than its buffer, or than where the table ends (`exact.cut`).
+        """
+        key: list[int] = []
+        for pool in self.scenario.pools:
+            key += sorted(queues[len(key) : len(key) + pool.size])
+        best = self.table[tuple(key)]
+        first = 0
+        for pool in self.scenario.pools:
+            if best < first + pool.size:
+                break
+            first += pool.size
+        return list(queues).index(key[best], first)
+
+
+def optimise(scenario: Scenario, *, free_information: bool = True, most_states: int = 200_000) -> Optimum:
+    """Return the router that minimises prices.wait x wait + prices.block x blocked, an arriving customer.
+
+    Relative value iteration on the average cost of the chain of queue lengths, with 100 sweeps under a table
+    between improvements (modified policy iteration: Puterman, Markov Decision Processes, 1994, section 8.7).
+    It ends when the bounds of Odoni on the optimal cost meet; the table is then solved as a chain. As the
+    number in queue is arrival rate x wait, minimising the wait is minimising E[N] where nobody is blocked.
+
+    Infinite buffers are cut as in `exact.solve`; a queue at its cut is not chosen while there is another
+    choice. The table is optimal where queues are well below the cuts: states near them are too rare to
+    matter.
+
+    Args:
+        scenario: The system; Poisson arrivals, exponential service. R does not matter.
+        free_information: Whether looking at all queues is free; else it is counted as 2n probes. That does
+            not change the table, only the messages and the cost of its measures.
+        most_states: Refuse tables with more entries.
+
+    Raises:
+        ValueError: The table is too large, or the system has no stationary law; the message says which.
+    """
+    if scenario.arrivals is not None:
+        raise ValueError(f"{scenario.name} replays a trace: its law is not that of a Markov chain")
+    probes = 0 if free_information else 2 * scenario.servers
+    table: dict[tuple[int, ...], int] = {}
+
+    def rules(cut: tuple[int, ...]) -> System:
+        size = math.prod(
+            math.comb(pool.size + most, most) for pool, most in zip(scenario.pools, cut, strict=True)
+        )
+        if size > most_states:
+            raise ValueError(too_large(scenario, "the optimum", most_states, cut))
+        table.clear()
+        table.update(_best_table(scenario, frame(scenario, cut, serve)))
+        return frame(scenario, cut, serve)
+
+    def serve(system: System, state: State, router: int) -> list[Outcome]:
+        return [Outcome(1.0, table[tuple(server.queue for server in state.servers)], probes, state)]
+
+    exact = fit(scenario, rules, "the optimum", most_states)
+    return Optimum(scenario, table, exact)
+
+
+@dataclass(frozen=True)
+class _Decisions:
+    """What may be decided in each state, and what it leads to; S states, n servers."""
+
+    queues: Integers  # (S, n)
+    joined: Integers  # (S, n) state after a customer joins a server; the same if it is full
+    left: Integers  # (S, n) state after a departure; the same if the server is idle
+    price: Floats  # (S, n) of sending a customer to a server that is full; infinite: not allowed
+    waiting: Floats  # (S,) cost a unit of time
+
+
+def _decisions(scenario: Scenario, system: System) -> _Decisions:
+    each = [
+        combinations_with_replacement(range(system.buffers[pool.start] + 1), len(pool))
+        for pool in system.pools
+    ]
+    queues = np.array([sum(parts, ()) for parts in product(*each)], np.intp)
+    limit = np.array(system.buffers)
+    scale = np.append(np.cumprod(limit[:0:-1] + 1)[::-1], 1)
+    codes = queues @ scale  # ascending, as the states are
+
+    def find(changed: Integers) -> Integers:
+        ordered = [np.sort(changed[:, pool.start : pool.stop], axis=1) for pool in system.pools]
+        found: Integers = np.searchsorted(codes, np.concatenate(ordered, axis=1) @ scale)
+        return found
+
+    step = np.eye(len(limit), dtype=np.intp)
+    joined = [find(np.minimum(queues + up, limit)) for up in step]
+    left = [find(np.maximum(queues - down, 0)) for down in step]
+    full = queues == limit
+    infinite = np.array([scenario.pools[j].buffer is None for j in system.pool])
+    price = np.where(full, np.where(infinite, np.inf, scenario.prices.block), 0.0)
+    price[(full & infinite).all(axis=1)] = 0.0  # there is no other choice
+    waiting = scenario.prices.wait * np.maximum(queues - 1, 0).sum(axis=1)
+    return _Decisions(queues, np.stack(joined, 1), np.stack(left, 1), price, waiting)
+
+
+def _best_table(scenario: Scenario, system: System) -> dict[tuple[int, ...], int]:
+    """Return the optimal table where infinite buffers are cut."""
+    decisions = _decisions(scenario, system)
+    rates, arrival_rate = np.array(system.rates), system.arrival_rate
+    events = arrival_rate + rates.sum()
+    size = decisions.waiting.size
+    fastest_first = np.argsort(-rates, kind="stable")
+    value = np.zeros(size)
+    for _ in range(MOST_IMPROVEMENTS):
+        choices = value[decisions.joined] + decisions.price  # (S, n)
+        least = choices.min(axis=1)
+        served = value[decisions.left] @ rates
+        gain = (decisions.waiting + arrival_rate * least + served) / events - value
+        scope, noise = float(np.abs(gain).max()), 1e-14 * float(np.abs(value).max())
+        if gain.max() - gain.min() <= PRECISION * scope + noise:
+            near = choices[:, fastest_first] <= (least + TIE * scope + noise)[:, None]
+            best = fastest_first[near.argmax(axis=1)]
+            return dict(zip(map(tuple, decisions.queues.tolist()), best.tolist(), strict=True))
+        jumps, paid = _jumps(decisions, choices.argmin(axis=1), rates, arrival_rate)
+        for _ in range(SWEEPS):
+            value = paid + jumps @ value
+            value -= value[0]
+    raise ArithmeticError(f"the optimum of {size:,} states is known to {gain.max() - gain.min():.1e} only")
+
+
+def _jumps(decisions: _Decisions, chosen: Integers, rates: Floats, arrival_rate: float) -> tuple[Any, Floats]:
+    """Return the law of the next state, (S, S) sparse, and the cost until then, (S,), under a table."""
+    size, n = decisions.queues.shape
+    rows, events = np.arange(size), arrival_rate + rates.sum()
+    columns = np.column_stack([decisions.joined[rows, chosen], decisions.left])
+    weights = np.broadcast_to(np.append(arrival_rate, rates) / events, (size, n + 1))
+    where = (np.repeat(rows, n + 1), columns.ravel())
+    jumps = sparse.csr_array((weights.ravel(), where), shape=(size, size))
+    paid = (decisions.waiting + arrival_rate * decisions.price[rows, chosen]) / events
+    return jumps, paid

@@ -1,0 +1,285 @@
+"""`predict`: what theory knows of a scenario and a policy, recognised by its declaration, not by its name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pull_env.policy import Cycle, Inspect, Policy, Probe, Send, Take, Weights
+from pull_env.scenario import Pool, Scenario
+from pull_env.theory import bounds, formulas, mean_field
+
+Kind = Literal["exact", "limit", "bound"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value that theory gives.
+
+    Attributes:
+        value: Of the measure, in the units of `Result`.
+        kind: `exact` for this system; `limit`: as n grows, pools in proportion; `bound`: no policy has less.
+        source: Which result it is.
+    """
+
+    value: float
+    kind: Kind
+    source: str
+
+
+Prediction = dict[str, Known]  # by measure: those of `Result`, `busy 0` and on by pool, messages by kind
+
+
+def predict(scenario: Scenario, policy: Policy) -> Prediction | None:
+    """Return what is known for a pair, or None: then, and besides, `lower_bounds` holds.
+
+    A limit is one as n grows, pools in proportion: PULL with one router, at R = 1; with more, at n / R as it
+    is. None for recorded arrivals, and where a queue without limit grows for ever.
+
+    >>> predict(Scenario((Pool(2),), load=0.5), Policy("blind", (Send(),)))["response"]
+    Known(value=2.0, kind='exact', source='independent M/M/1 queues')
+    """
+    if scenario.arrivals is not None or (scenario.unlimited and scenario.nominal_load >= 1.0):
+        return None
+    step = policy.steps[0]
+    try:
+        if scenario.servers == 1:
+            return _single_queues(scenario, (1.0,))
+        if isinstance(step, Send):
+            return _blind(scenario, policy, step.pool, step.weights, 0.0)
+        if isinstance(step, Probe):
+            return _probe(scenario, policy, step)
+        if isinstance(step, Inspect):
+            return _one_queue(scenario, policy) if step.rank == "work" else None
+        if isinstance(step, Cycle):
+            return _round_robin(scenario, policy, step)
+        return _pull(scenario, policy)
+    except ValueError:  # a theorem does not cover this system: a queue without limit grows
+        return None
+
+
+def lower_bounds(scenario: Scenario) -> Prediction:
+    """Return what holds for every policy: `bounds.pooling_bounds`, by measure; kind `bound`."""
+    found = bounds.pooling_bounds(scenario)
+    names = ("wait", "response", "p_block", "mean_number")
+    return {name: Known(getattr(found, name), "bound", "all servers pooled into one") for name in names}
+
+
+def _blind(
+    scenario: Scenario, policy: Policy, pool: int | None, weights: Weights, probes: float
+) -> Prediction:
+    """Poisson arrivals, split at random, are Poisson at each server, and independent."""
+    pools = scenario.pools
+    weight = [p.size * (p.rate if weights == "rate" else 1.0) for p in pools]
+    if pool is not None:
+        weight = [w if j == pool else 0.0 for j, w in enumerate(weight)]
+    chances = tuple(w / math.fsum(weight) for w in weight)
+    return _single_queues(scenario, chances) | _probes(policy, probes, "exact", "blind choice")
+
+
+def _single_queues(scenario: Scenario, chances: Sequence[float]) -> Prediction:
+    """Return the mixture of independent queues over which customers are split by pool with `chances`."""
+    response, blocked, waited, busy = 0.0, 0.0, 0.0, []
+    for pool, chance in zip(scenario.pools, chances, strict=True):
+        arrival = scenario.total_arrival_rate * chance / pool.size
+        if chance == 0.0:
+            busy.append(0.0)
+        elif pool.buffer is None:
+            busy.append(arrival / pool.rate)
+            response += chance * formulas.mm1_response(arrival, pool.rate)
+            waited += chance * busy[-1]
+        else:
+            block = formulas.mm1b_blocking(arrival, pool.rate, pool.buffer)
+            busy.append(arrival * (1.0 - block) / pool.rate)
+            response += chance * formulas.mm1b_mean_number(arrival, pool.rate, pool.buffer) / arrival
+            waited += chance * (busy[-1] - block)
+            blocked += chance * block
+    accepted = 1.0 - blocked
+    source = "independent M/M/1 queues" if scenario.unlimited else "independent M/M/1/B queues"
+    return _known(scenario, "exact", source, response / accepted, waited / accepted, blocked, busy)
+
+
+def _probe(scenario: Scenario, policy: Policy, step: Probe) -> Prediction | None:
+    pools, equal = scenario.pools, _equal(scenario)
+    reach = scenario.servers if step.pool is None else pools[step.pool].size
+    asked = step.at_most if step.replace else min(step.at_most, reach)
+    if asked == 1 or (reach == 1 and step.stop_at is None):
+        return _blind(scenario, policy, step.pool, step.weights, 2.0 * asked)
+    if asked == scenario.servers and not step.replace and step.rank == "work" and step.stop_at is None:
+        return _one_queue(scenario, policy)
+    alike = equal or step.pool is not None
+    by_queue = step.rank == "queue" or (step.rank in ("delay", "queue then speed") and alike)
+    if not by_queue or step.stop_at not in (None, 0) or (asked == reach and not step.replace):
+        return None  # a limit in which the number asked stays as it is says nothing where all are asked
+    rates: list[float] = [p.rate if step.weights == "rate" else 1.0 for p in pools]
+    if step.pool is not None:
+        rates = [float(j == step.pool) for j in range(len(pools))]
+    found = mean_field.choices_limit(pools, scenario.nominal_load, asked, weights=rates)
+    model = "mean field of the shortest of d queues"
+    if scenario.unlimited and step.pool is None:
+        model = "supermarket model" if equal else "balanced routing" if step.weights == "rate" else model
+    source = f"{model}, n to infinity"
+    sizes = [p.size * rate for p, rate in zip(pools, rates, strict=True)]
+    busy = math.fsum(s * b for s, b in zip(sizes, found.busy, strict=True)) / math.fsum(sizes)
+    count = asked if step.stop_at is None else math.fsum(busy**k for k in range(asked))
+    return _limit(scenario, found, source) | _probes(policy, 2.0 * count, "limit", source)
+
+
+def _one_queue(scenario: Scenario, policy: Policy) -> Prediction | None:
+    """The least unfinished work of equal servers is that of the server which is free first in one queue."""
+    if not _equal(scenario) or not scenario.unlimited:
+        return None
+    n, arrival, rate = scenario.servers, scenario.total_arrival_rate, scenario.pools[0].rate
+    p_wait = formulas.erlang_c(n, arrival / rate)
+    busy = [scenario.nominal_load] * len(scenario.pools)
+    source = "M/M/n, Erlang C"
+    known = _known(scenario, "exact", source, formulas.mmc_response(n, arrival, rate), p_wait, 0.0, busy)
+    return known | _probes(policy, 2.0 * n, "exact", source)
+
+
+def _round_robin(scenario: Scenario, policy: Policy, step: Cycle) -> Prediction | None:
+    """With one router every server gets each n-th customer: gaps of n exponential stages."""
+    one_turn = step.weights == "uniform" or len(scenario.pools) == 1
+    if scenario.routers > 1 or not one_turn or not scenario.unlimited:
+        return None
+    n, arrival = scenario.servers, scenario.total_arrival_rate
+    shares = [pool.size / n for pool in scenario.pools]
+    waits = [formulas.round_robin_p_wait(n, arrival, pool.rate) for pool in scenario.pools]
+    responses = [1.0 / (pool.rate * (1.0 - z)) for pool, z in zip(scenario.pools, waits, strict=True)]
+    busy = [arrival / n / pool.rate for pool in scenario.pools]
+    known = _known(scenario, "exact", "E_n/M/1", _mean(shares, responses), _mean(shares, waits), 0.0, busy)
+    return known | _probes(policy, 0.0, "exact", "blind choice")
+
+
+def _pull(scenario: Scenario, policy: Policy) -> Prediction | None:
+    """PULL and what has its law: with one router no message is ever stale, and the first idle may be as
+    good.
+    """
+    take, announce = policy.steps[0], policy.announce
+    back = policy.steps[1] if len(policy.steps) > 1 else None
+    equal, one, alike = _equal(scenario), scenario.routers == 1, _alike(scenario)
+    if not isinstance(take, Take) or not isinstance(back, Send) or announce is None:
+        return None
+    if len(scenario.pools) > 1 and (take.pool is not None or back.pool is not None):
+        return None
+    if back.weights == "rate" and not equal:
+        return None
+    single = announce.threshold == 1
+    if not (take.order == "random" or (single and (alike or (one and (equal or take.order == "oldest"))))):
+        return None
+    if not (announce.withdraw or (one and single)) or not (
+        one or (single and announce.recipient == "uniform")
+    ):
+        return None
+    if single and one and scenario.servers == 2 and equal and scenario.unlimited:
+        return _two_servers(scenario)
+    if one:
+        return None if _saturates(scenario) else _fluid(scenario, announce.threshold)
+    if max(scenario.router_shares) - min(scenario.router_shares) > 1e-12:
+        return None
+    r = scenario.servers / scenario.routers
+    found = mean_field.pull_many_routers(scenario.pools, scenario.nominal_load, r)
+    source = "PULL mean field, n and R to infinity at n / R"
+    messages = {"pull": found.pull, "remove": found.remove, "probe": 0.0}
+    return _limit(scenario, found, source) | _messages(messages, "limit", source)
+
+
+def _two_servers(scenario: Scenario) -> Prediction:
+    number = formulas.jiq_two_servers_mean_number(scenario.nominal_load)
+    response = number / scenario.total_arrival_rate
+    source = "join-idle-queue, two equal servers"
+    values = {"mean_number": number, "response": response, "p_block": 0.0}
+    values |= {"wait": response - 1.0 / scenario.pools[0].rate}
+    values |= {f"busy {j}": scenario.nominal_load for j in range(len(scenario.pools))}
+    return _messages(values, "exact", source, total=False)
+
+
+def _fluid(scenario: Scenario, threshold: int) -> Prediction:
+    found = mean_field.pull_fluid(scenario.pools, scenario.nominal_load, threshold)
+    source = "PULL fluid limit, n to infinity" if threshold == 1 else "JBT many servers, n to infinity"
+    known = _limit(scenario, found, source)
+    if threshold == 1:
+        known |= _messages({"pull": 1.0, "remove": 0.0, "probe": 0.0}, "limit", source)
+    return known
+
+
+def _saturates(scenario: Scenario) -> bool:
+    """Tell whether the slowest servers without limit get more than they serve, though always busy, with one
+    router.
+
+    The others are then found all busy with probability q, by Erlang C for the customers that they get, which
+    is exact for one other server and an estimate for more; the slow ones get Lambda q / n each.
+    """
+    unlimited = [pool.rate for pool in scenario.pools if pool.buffer is None]
+    if not unlimited or _equal(scenario):
+        return False
+    n, arrival, slowest = scenario.servers, scenario.total_arrival_rate, min(unlimited)
+    others = [pool for pool in scenario.pools if pool.rate > slowest or pool.buffer is not None]
+    count = sum(pool.size for pool in others)
+    rate = math.fsum(pool.size * pool.rate for pool in others) / max(count, 1)
+
+    # C falls in q while q grows: they meet beyond the critical q where C is still above it.
+    critical = slowest * n / arrival
+    if not count or critical > 1.0:
+        return False
+    offered = arrival * (1.0 - critical * (n - count) / n) / rate
+    return offered >= count or formulas.erlang_c(count, offered) >= critical
+
+
+def _equal(scenario: Scenario) -> bool:
+    """Tell whether all servers have one rate."""
+    return len({pool.rate for pool in scenario.pools}) == 1
+
+
+def _alike(scenario: Scenario) -> bool:
+    """Tell whether all servers have one rate and one buffer."""
+    return len({Pool(1, pool.rate, pool.buffer) for pool in scenario.pools}) == 1
+
+
+def _mean(shares: Sequence[float], values: Sequence[float]) -> float:
+    return math.fsum(share * value for share, value in zip(shares, values, strict=True))
+
+
+def _limit(scenario: Scenario, found: mean_field.Limit, source: str) -> Prediction:
+    return _known(scenario, "limit", source, found.response, found.p_wait, found.p_block, found.busy)
+
+
+def _known(
+    scenario: Scenario,
+    kind: Kind,
+    source: str,
+    response: float,
+    p_wait: float,
+    p_block: float,
+    busy: Sequence[float],
+) -> Prediction:
+    """Return the measures by name; the wait and the mean number follow from the response and the busy
+    shares.
+    """
+    accepted = scenario.total_arrival_rate * (1.0 - p_block)
+    served = math.fsum(pool.size * share for pool, share in zip(scenario.pools, busy, strict=True))
+    values = {
+        "wait": max(0.0, response - served / accepted),
+        "response": response,
+        "p_wait": p_wait,
+        "p_block": p_block,
+        "mean_number": accepted * response,
+        **{f"busy {j}": share for j, share in enumerate(busy)},
+    }
+    return {name: Known(float(value), kind, source) for name, value in values.items()}
+
+
+def _probes(policy: Policy, probes: float, kind: Kind, source: str) -> Prediction:
+    """Return the messages of a policy that only probes; nothing where its servers announce themselves
+    besides.
+    """
+    if policy.announce is not None:
+        return {}
+    return _messages({"pull": 0.0, "remove": 0.0, "probe": probes}, kind, source)
+
+
+def _messages(values: Mapping[str, float], kind: Kind, source: str, total: bool = True) -> Prediction:
+    summed = {"total": math.fsum(values.values())} if total else {}
+    return {name: Known(float(value), kind, source) for name, value in {**values, **summed}.items()}

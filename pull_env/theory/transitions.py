@@ -1,0 +1,156 @@
+"""What a customer, or a departure, does to a small system: all events in a state, with rates and counts.
+
+The rules of the kernels, stated once more: the declaration of a policy makes a Markov chain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations
+
+from pull_env.policy import Announce, Cycle, Policy, Recall, Step, Take
+from pull_env.scenario import Scenario
+from pull_env.theory.states import Outcome, State, System, drop, frame, kinds, put, settle
+from pull_env.theory.steps import STEPS
+
+Counts = tuple[float, ...]  # by MEASURES, of one event
+MEASURES = ("blocked", "waited", "wait", "response", "pull", "remove", "probe")
+NOTHING: Counts = (0.0,) * len(MEASURES)
+
+
+def build(scenario: Scenario, policy: Policy, cut: tuple[int, ...]) -> System:
+    """Return the system that follows `policy`, infinite buffers of pool j being cut at `cut[j]`.
+
+    Raises:
+        ValueError: The policy needs what the chain does not hold; the message says what.
+    """
+    steps = _reachable(policy, scenario)
+    cycle = next((step for step in steps if isinstance(step, Cycle)), None)
+    remembers = any(isinstance(step, Recall) for step in steps)
+    if remembers and any(pool.buffer is None for pool in scenario.pools):
+        raise ValueError(
+            f"{policy.name} recalls, {scenario.name} has infinite buffers: what it remembers has no limit"
+        )
+    if any(getattr(step, "rank", None) == "work" for step in steps):
+        raise ValueError(f"{policy.name} ranks by 'work': the chain knows queue lengths only")
+    by_router = policy.announce is not None or remembers or cycle is not None
+
+    def serve(system: System, state: State, router: int) -> list[Outcome]:
+        for step in steps:
+            if outcomes := STEPS[step.kind](system, state, router, step):
+                return outcomes
+        raise AssertionError("the last step of a policy always acts")
+
+    return frame(
+        scenario,
+        cut,
+        serve,
+        announce=policy.announce,
+        shares=scenario.router_shares if by_router else (1.0,),  # routers that keep nothing are as one
+        by_age=any(isinstance(step, Take) and step.order == "oldest" for step in steps),
+        remembers=remembers,
+        cycle=cycle,
+        earnings=_earnings(scenario) if cycle is not None and cycle.weights == "rate" else (),
+    )
+
+
+def _reachable(policy: Policy, scenario: Scenario) -> list[Step]:
+    """Return the steps up to the first that always acts."""
+    steps: list[Step] = []
+    for k, step in enumerate(policy.steps):
+        pool = getattr(step, "pool", None)
+        if pool is not None and pool >= len(scenario.pools):
+            last = len(scenario.pools) - 1
+            raise ValueError(f"steps[{k}].pool is {pool}: {scenario.name} has pools 0 to {last}")
+        if not steps or not steps[-1].total:
+            steps.append(step)
+    return steps
+
+
+def _earnings(scenario: Scenario) -> tuple[int, ...]:
+    """Return whole numbers in proportion to the capacities, so that credits come back to what they were."""
+    capacities = [pool.size * pool.rate for pool in scenario.pools]
+    ratios = [Fraction(value / capacities[0]).limit_denominator(1_000_000) for value in capacities]
+    for value, ratio in zip(capacities, ratios, strict=True):
+        if abs(float(ratio) * capacities[0] - value) > 1e-12 * value:
+            raise ValueError(
+                f"round robin by rate never repeats: capacities {capacities} have no common unit"
+            )
+    unit = math.lcm(*(ratio.denominator for ratio in ratios))
+    whole = [int(ratio * unit) for ratio in ratios]
+    return tuple(value // math.gcd(*whole) for value in whole)
+
+
+def events(system: System, state: State) -> Iterator[tuple[float, State, Counts]]:
+    """Yield what may happen next: its rate, the state it leads to, and what it counts."""
+    for router, share in enumerate(system.shares):
+        if share:
+            for outcome in system.serve(system, state, router):
+                rate = system.arrival_rate * share * outcome.probability
+                yield rate, *assign(system, outcome, router)
+    busy = [server for server, place in enumerate(state.servers) if place.queue]
+    for server, count in kinds(system, state, busy):
+        for probability, after, counts in depart(system, state, server):
+            yield system.rates[server] * count * probability, after, counts
+
+
+def assign(system: System, outcome: Outcome, router: int) -> tuple[State, Counts]:
+    """Send the customer to the server chosen, where it joins the queue or is blocked."""
+    server, (servers, turns) = outcome.server, outcome.state
+    place, rate, buffer = servers[server], system.rates[server], system.buffers[server]
+    lost = place.queue >= buffer
+    queue = place.queue if lost else place.queue + 1
+    announced, notes, holder = place.announced, place.notes, -1
+    if announced and system.announce is not None:
+        if not system.announce.withdraw:
+            announced = False  # it will announce itself again, whatever is still out
+        elif queue >= system.announce.threshold:
+            announced, holder = False, next(r for r, mark in enumerate(place.marks) if mark)
+    if system.remembers and notes[router]:
+        length, rank, slot = notes[router]
+        notes = put(notes, router, (min(length + 1, buffer), rank, slot))
+    after = list(servers)
+    after[server] = place._replace(queue=queue, announced=announced, notes=notes)
+    if holder >= 0:
+        drop(system, after, holder, server)
+    removed, probes = float(holder not in (-1, router)), float(outcome.probes)
+    if lost:
+        counts = (1.0, 0.0, 0.0, 0.0, 0.0, removed, probes)
+    else:
+        wait = place.queue / rate
+        counts = (0.0, float(place.queue > 0), wait, wait + 1 / rate, 0.0, removed, probes)
+    return settle(system, tuple(after), turns), counts
+
+
+def depart(system: System, state: State, server: int) -> Iterator[tuple[float, State, Counts]]:
+    """Yield what a departure may lead to: a server that is available now and has no message out sends one."""
+    left = state.servers[server]._replace(queue=state.servers[server].queue - 1)
+    announce = system.announce
+    if announce is None or left.announced or left.queue >= announce.threshold:
+        yield 1.0, settle(system, put(state.servers, server, left), state.turns), NOTHING
+        return
+    for probability, router, probes in recipients(system, announce, state):
+        marks = left.marks
+        if not marks[router]:  # a second, stale message changes nothing
+            newest = max(place.marks[router] for place in state.servers)
+            marks = put(marks, router, newest + 1 if system.by_age else 1)
+        after = put(state.servers, server, left._replace(announced=True, marks=marks))
+        yield probability, settle(system, after, state.turns), (0.0, 0.0, 0.0, 0.0, 1.0, 0.0, probes)
+
+
+def recipients(system: System, announce: Announce, state: State) -> Iterator[tuple[float, int, float]]:
+    """Yield the routers that a pull-message may go to: probability, router, probes."""
+    routers = range(len(system.shares))
+    if announce.recipient == "uniform":
+        yield from ((1 / len(routers), router, 0.0) for router in routers)
+        return
+    held = [sum(server.marks[router] > 0 for server in state.servers) for router in routers]
+    asked = len(routers) if announce.sample is None else min(announce.sample, len(routers))
+    probes = 0.0 if announce.sample is None else 2.0 * asked
+    samples = list(combinations(routers, asked))
+    for sample in samples:
+        fewest = [router for router in sample if held[router] == min(held[other] for other in sample)]
+        for router in fewest:  # the first asked of equals, and each is as likely to be asked first
+            yield 1 / (len(samples) * len(fewest)), router, probes

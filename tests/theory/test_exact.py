@@ -1,0 +1,302 @@
+"""Exact laws of small systems: against tables of numbers, identities, and simulation of every policy."""
+
+import dataclasses
+import math
+
+import pytest
+
+import baselines
+from pull_env import Cycle, Inspect, Policy, Pool, Prices, Probe, Recall, Scenario, Send, Take, simulate
+from pull_env.policy import Announce
+from pull_env.scenario import Trace
+from pull_env.theory.exact import solve
+
+
+def chosen(name):
+    """Return a policy of the table; arguments that it requires are 2."""
+    required = {k: 2 for k, p in baselines.POLICIES[name].arguments.items() if p.default is p.empty}
+    return baselines.make(name, **required)
+
+
+def single_servers(rates, buffers, **system):
+    """Return a scenario in which neighbours of equal rate and buffer share a pool."""
+    kinds = list(zip(rates, buffers, strict=True))
+    distinct = sorted(set(kinds), key=kinds.index)
+    return Scenario(pools=[Pool(kinds.count(kind), *kind) for kind in distinct], **system)
+
+
+# PULL: rates, buffers, routers, arrival rate; then E[N], E[T], P(block), P(wait), P(router empty), pull- and
+# remove-messages an accepted customer.
+PULL = [
+    ((1, 2, 3), (2, 1, 3), 2, 4.0, 2.252437122, 0.698964991, 0.194366974, 0.233796099, 0.516455848, 0.766203901, 0.165999917),
+    ((1, 1), (2, 2), 2, 1.5, 1.665375531, 1.378695448, 0.194709495, 0.378695448, 0.650826641, 0.621304552, 0.187705303),
+    ((1, 1, 2, 2), (1, 1, 1, 1), 2, 4.0, 2.072875919, 0.70191936, 0.261711517, 0.0, 0.382351888, 1.0, 0.163405463),
+    ((1, 1, 2, 2), (2, 2, 2, 2), 2, 4.8, 3.758836932, 0.946060533, 0.172261182, 0.338634991, 0.548234789, 0.661365009, 0.11558269),
+    ((1, 2), (5, 5), 1, 2.4, 3.662013195, 1.640107799, 0.06967162, 0.594247892, 0.622517299, 0.405752108, 0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PULL, ids=str)
+def test_pull(case):
+    rates, buffers, routers, arrival_rate, *known = case
+    found = solve(
+        single_servers(rates, buffers, routers=routers, arrival_rate=arrival_rate), baselines.make("pull")
+    )
+    pull, remove, accepted = found.messages["pull"], found.messages["remove"], 1 - found.p_block
+    values = [found.mean_number, found.response, found.p_block, found.p_wait]
+    values += [1 - pull + remove, pull / accepted, remove / accepted]
+    assert values == pytest.approx(known, abs=1e-8)
+
+
+# Rates 1 and 2, buffers 5 and 5, arrival rate 2.4: E[N], E[T], P(block).
+TWO_SERVERS = {
+    "random": (4.22753650, 2.05205993, 0.14160716),
+    "weighted": (3.73666406, 1.70871014, 0.08881950),
+    "jsq": (3.74941679, 1.61212161, 0.03093105),
+    "jfsq": (3.56366036, 1.52917811, 0.02898264),
+    "sed": (3.03752542, 1.33755051, 0.05376613),
+    Policy("2 with replacement", (Probe(replace=True),)): (4.04027475, 1.78124110, 0.05490177),
+    "balanced(2)": (3.67353688, 1.60358820, 0.04549038),
+    "jbt(2)": (3.67825713, 1.61703729, 0.05221287),
+    "jbt(3)": (3.97803970, 1.74012967, 0.04747527),
+}
+
+
+@pytest.mark.parametrize("policy", TWO_SERVERS, ids=lambda policy: getattr(policy, "name", policy))
+def test_two_servers(policy):
+    made = policy if isinstance(policy, Policy) else baselines.make(policy)
+    found = solve(single_servers((1, 2), (5, 5), arrival_rate=2.4), made)
+    values = (found.mean_number, found.response, found.p_block)
+    assert values == pytest.approx(TWO_SERVERS[policy], abs=1e-7)
+
+
+@pytest.mark.parametrize(("size", "arrival_rate", "p_block"), [(1, 2.0, 0.2857142857), (10, 24.0, 0.0701842)])
+def test_pull_without_waiting_room_is_a_loss_system(size, arrival_rate, p_block):
+    """Servers of a pool are alike, so that 20 of them have 11 x 11 states."""
+    scenario = Scenario(pools=(Pool(size, 1.0, 1), Pool(size, 2.0, 1)), arrival_rate=arrival_rate)
+    found = solve(scenario, baselines.make("pull"))
+    assert found.p_block == pytest.approx(p_block, abs=1e-7)
+    assert (found.wait, found.states) == (0.0, (size + 1) ** 2)
+
+
+# Rates 1, 1 and 2, buffers 2, 2 and 3, two routers, arrival rate 3.2: E[N], E[T], P(block), P(wait), pull, remove
+# and probe messages an arriving customer, busy share of a server of either rate.
+THREE_SERVERS = {
+    "random": (2.87672434, 1.218759326, 0.262384019, 0.488495806, 0.0, 0.0, 0.0, 0.687933426, 0.492252144),
+    "weighted": (2.929850282, 1.170619142, 0.217868408, 0.521442772, 0.0, 0.0, 0.0, 0.590163934, 0.661246612),
+    "pull": (2.965529134, 1.126014226, 0.176983885, 0.403417971, 0.490996624, 0.109429035, 0.0, 0.736791986, 0.580033798),
+    "pull-weighted": (3.02696672, 1.115702593, 0.15216913, 0.426473941, 0.486253097, 0.111012763, 0.0, 0.708630188, 0.647899203),
+    "pull-fastest": (3.001287911, 1.103456017, 0.150031847, 0.424469803, 0.489182338, 0.108850088, 0.0, 0.686013013, 0.673936032),
+    "pull-min": (2.963819802, 1.117675818, 0.171321707, 0.395326112, 0.501080125, 0.071758581, 0.0, 0.739912167, 0.585973101),
+    "jiq": (3.00258309, 1.141388402, 0.177924698, 0.42614737, 0.471750075, 0.0, 0.0, 0.730795673, 0.584524811),
+    "jbt(2)": (3.300181764, 1.242051374, 0.169674602, 0.540001586, 0.405821351, 0.083417034, 0.0, 0.752166981, 0.576353655),
+    "power-of-d(2)": (3.26065639, 1.174616667, 0.132521145, 0.472227025, 0.0, 0.0, 4.0, 0.771422609, 0.61654356),
+    "balanced(2)": (3.179242211, 1.155041642, 0.139846431, 0.497072006, 0.0, 0.0, 4.0, 0.67991012, 0.69633559),
+    "sed-d(2)": (3.068589014, 1.125880503, 0.148280778, 0.510372386, 0.0, 0.0, 4.0, 0.585211898, 0.777538858),
+    "probe-until-idle(2)": (3.251330557, 1.146839939, 0.114051783, 0.478408789, 0.0, 0.0, 3.417517146, 0.726691057, 0.690826089),
+    "jsq": (3.2753246, 1.134053363, 0.097450816, 0.439323262, 0.0, 0.0, 6.0, 0.785376484, 0.658702211),
+    "jfsq": (3.281383784, 1.108592619, 0.075014199, 0.458922444, 0.0, 0.0, 6.0, 0.716733234, 0.763244048),
+    "sed": (3.097732296, 1.073689907, 0.098397651, 0.455072226, 0.0, 0.0, 6.0, 0.628039088, 0.814524671),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", THREE_SERVERS)
+def test_three_servers_two_routers(name):
+    scenario = single_servers((1, 1, 2), (2, 2, 3), routers=2, arrival_rate=3.2)
+    found = solve(scenario, baselines.make(name))
+    messages = [found.messages[kind] for kind in ("pull", "remove", "probe")]
+    values = (found.mean_number, found.response, found.p_block, found.p_wait, *messages, *found.busy)
+    assert values == pytest.approx(THREE_SERVERS[name], abs=1e-8)
+
+
+# JIQ: rates, buffers, routers, arrival rate; then E[N], P(block), P(wait), pull-messages an arriving customer.
+JIQ = [
+    ((1, 2), (2, 2), 2, 2.4, 1.8467467952578311, 0.23207920011806596, 0.4145822666925823, 0.4495544540265006),
+    ((1, 1, 2), (2, 2, 1), 2, 3.0, 2.364475714209641, 0.24954329390909255, 0.24491824595566605, 0.5666561659694553),
+    ((1, 1, 2), (2, 2, 3), 2, 3.2, 3.0025830903635504, 0.17792469773964678, 0.4261473695578017, 0.47175007462366997),
+    ((1, 2), (5, 5), 1, 2.4, 3.66174906334869, 0.06966659510464955, 0.5942018207318753, 0.3775276018188481),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", JIQ, ids=str)
+def test_jiq(case):
+    rates, buffers, routers, arrival_rate, *known = case
+    found = solve(
+        single_servers(rates, buffers, routers=routers, arrival_rate=arrival_rate), baselines.make("jiq")
+    )
+    values = (found.mean_number, found.p_block, found.p_wait, found.messages["pull"])
+    assert values == pytest.approx(known, abs=1e-11)
+
+
+# Rates 1 and 2 without limits, arrival rate 2.4: E[N].
+UNLIMITED = {
+    "jsq": 5.020606,
+    "jfsq": 4.768659,
+    "sed": 4.747566,
+    "balanced(2)": 5.314523,
+    "pull": 12.853671,
+    "jiq": 12.853257,
+    "pull-weighted": 5.654585,
+}
+
+
+@pytest.mark.parametrize("name", UNLIMITED)
+def test_infinite_buffers_are_followed_as_far_as_it_matters(name):
+    found = solve(Scenario((Pool(1, 1.0), Pool(1, 2.0)), arrival_rate=2.4), baselines.make(name))
+    assert found.mean_number == pytest.approx(UNLIMITED[name], abs=1e-6)
+    assert found.p_block < 1e-12
+
+
+@pytest.mark.parametrize(("r", "mean_number"), [(1, 5.53846), (2, 5.15921), (4, 5.47094), (8, 6.41192)])
+def test_join_below_threshold_of_two_equal_servers(r, mean_number):
+    found = solve(Scenario((Pool(2),), load=0.8), baselines.make("jbt", r=r))
+    assert found.mean_number == pytest.approx(mean_number, abs=1e-5)
+
+
+def same(first, second):
+    one, other = (dataclasses.asdict(found) for found in (first, second))
+    for name in ("wait", "response", "p_wait", "p_block", "mean_number", "busy"):
+        assert one[name] == pytest.approx(other[name], abs=1e-10), name
+
+
+def test_identities_between_policies():
+    mixed = Scenario((Pool(2, 1.0, 3), Pool(1, 2.5, 2)), routers=2, load=0.9)
+    alone = dataclasses.replace(mixed, routers=1)
+    equal = Scenario((Pool(3, 1.5, 3),), routers=2, load=0.9)
+    make = baselines.make
+    same(solve(alone, make("jbt(1)")), solve(alone, make("pull")))
+    same(solve(mixed, make("power-of-d(1)")), solve(mixed, make("random")))
+    same(solve(mixed, make("balanced(1)")), solve(mixed, make("weighted")))
+    same(solve(mixed, make("power-of-d(3)")), solve(mixed, make("jsq")))
+    same(solve(equal, make("sed")), solve(equal, make("jsq")))
+    same(solve(mixed, make("jsq")), solve(alone, make("jsq")))
+    # A memory that is told everything at once is a look at all servers; with one router it needs no probes.
+    asks = Policy("asks all", (Probe(at_most=3, rank="queue then speed"),))
+    same(solve(mixed, asks), solve(mixed, make("jfsq")))
+
+
+def test_servers_in_one_pool_or_in_two_make_no_difference():
+    for name in ("pull", "jiq", "weighted-round-robin", "power-of-d"):
+        joint = solve(Scenario((Pool(2, 1.0, 2),), routers=2, load=0.8), chosen(name))
+        apart = solve(Scenario((Pool(1, 1.0, 2), Pool(1, 1.0, 2)), routers=2, load=0.8), chosen(name))
+        assert joint.mean_number == pytest.approx(apart.mean_number, abs=1e-10), name
+
+
+def test_round_robin_of_equal_servers_is_a_queue_with_erlang_arrivals():
+    """E_2/M/1: the root s of s = (a / (a + 1 - s))^2 in (0, 1), a = 2 x .8, gives the wait s / (1 - s)."""
+    root = 0.5
+    for _ in range(1000):
+        root = (1.6 / (1.6 + 1 - root)) ** 2
+    found = solve(Scenario((Pool(2),), load=0.8), baselines.make("round-robin"))
+    assert found.wait == pytest.approx(root / (1 - root), rel=1e-8)
+
+
+def test_sums_and_prices():
+    scenario = Scenario((Pool(2, 1.0, 2), Pool(1, 2.0)), routers=2, load=0.8, prices=Prices(2.0, 0.1, 5.0))
+    for policy in (baselines.make("pull"), Policy("mixed", (Take(), Probe(stop_at=0.0)), Announce())):
+        found = solve(scenario, policy)
+        through = scenario.total_arrival_rate * (1 - found.p_block)
+        served = sum(p.size * p.rate * busy for p, busy in zip(scenario.pools, found.busy, strict=True))
+        assert served == pytest.approx(through, rel=1e-10)
+        assert found.mean_number == pytest.approx(through * found.response, rel=1e-10)
+        assert found.messages["total"] == pytest.approx(sum(found.messages.values()) / 2)
+        paid = 2.0 * found.wait * (1 - found.p_block) + 0.1 * found.messages["total"] + 5.0 * found.p_block
+        assert found.cost == pytest.approx(paid, rel=1e-12)
+        assert (found.cut[0], math.isnan(found.cost)) == (2, False)
+
+
+SMALL = Scenario((Pool(2, 1.0, 2), Pool(1, 2.0, 3)), routers=2, load=0.8)
+INFINITE = Scenario((Pool(2, 1.0), Pool(1, 2.0)), routers=2, load=0.8)
+REFUSED = {
+    "unfinished work": (SMALL, Policy("lwl", (Inspect(rank="work"),)), "'work'"),
+    "a trace": (
+        dataclasses.replace(SMALL, arrivals=Trace("a.csv", "time", "size")),
+        baselines.make("pull"),
+        "trace",
+    ),
+    "memory without limit": (INFINITE, Policy("recall", (Recall(), Send())), "recalls"),
+    "too many states": (INFINITE, baselines.make("pull"), "more than 2,000 states"),
+    "too many buffers": (Scenario((Pool(9, 1.0, 9),), load=0.9), baselines.make("jsq"), "up to 9 customers"),
+    "too many servers": (Scenario((Pool(101),), load=0.9), baselines.make("jsq"), "at most 100"),
+    "overload": (Scenario((Pool(2),), load=1.0), baselines.make("jsq"), "load 1 and no limits"),
+    "saturation of the slow server": (
+        Scenario((Pool(1, 1.0), Pool(1, 9.0)), load=0.6),
+        baselines.make("pull"),
+        "more than 2,000 states",
+    ),
+    "one pool far too slow": (
+        Scenario((Pool(1, 1.0), Pool(1, 9.0, 2)), load=5.0),
+        baselines.make("random"),
+        "more than 2,000 states",
+    ),
+    "a pool that is not there": (SMALL, Policy("send", (Send(pool=2),)), "pools 0 to 1"),
+    "no common unit": (
+        Scenario((Pool(1, 1.0, 2), Pool(1, math.pi * 1e-6, 2)), load=0.8),
+        baselines.make("weighted-round-robin"),
+        "no common unit",
+    ),
+    "a round robin that takes long to repeat": (
+        Scenario((Pool(1, 1.0, 2), Pool(1, 1.0001, 2)), load=0.8),
+        baselines.make("weighted-round-robin"),
+        "more than 2,000 states",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_solved_is_refused(case):
+    scenario, policy, message = REFUSED[case]
+    with pytest.raises(ValueError, match=message):
+        solve(scenario, policy, most_states=2_000)
+
+
+# Simulation: an interval of this level for each of some 1,500 comparisons, of which none should fail by chance.
+LEVEL = 1 - 1e-5
+SCENARIOS = {
+    "two routers": Scenario((Pool(2, 1.0, 2), Pool(1, 2.0, 3)), routers=2, arrival_rate=3.2),
+    "one router": Scenario((Pool(2, 1.5, 1), Pool(1, 0.5, 2)), load=0.9),
+    "unequal shares": Scenario((Pool(1, 1.0, 3), Pool(1, 3.0, 2)), routers=2, load=1.1, shares=(0.8, 0.2)),
+}
+CHAINS = [  # with what no named policy has
+    Policy("oldest of a pool", (Take(pool=0, order="oldest"), Cycle(weights="rate")), Announce(threshold=2)),
+    Policy("fewest of two", (Take(order="fastest"), Inspect()), Announce(recipient="fewest", sample=2)),
+    Policy("stale, below 2", (Take(), Probe(stop_at=0.6, rank="delay")), Announce(2, withdraw=False)),
+]
+REMEMBER = [
+    Policy("recall", (Recall(), Probe(at_most=3))),
+    Policy("recall of a pool", (Recall(pool=0), Probe(pool=0, stop_at=0.5))),
+    Policy("take, recall", (Take(order="fastest"), Recall(), Probe(at_most=1)), Announce()),
+]
+
+
+def agrees(scenario, policy, customers=1_500_000):
+    """Fail unless the interval of every measure of a simulation holds the exact value."""
+    exact = solve(scenario, policy)
+    found = simulate(scenario, policy, customers, replications=32, seed=3, workers=1)
+    names = ("wait", "response", "p_wait", "p_block", "mean_number", "cost")
+    pairs = {name: (getattr(found, name), getattr(exact, name)) for name in names}
+    pairs |= {kind: (found.messages[kind], value) for kind, value in exact.messages.items()}
+    pairs |= {f"busy {j}": pair for j, pair in enumerate(zip(found.busy, exact.busy, strict=True))}
+    for name, (estimate, value) in pairs.items():
+        half = max(estimate.half_width(LEVEL), 1e-9)  # a constant has no error but that of rounding
+        assert abs(estimate.mean - value) <= half, f"{name}: {estimate.mean} +- {half}, exact {value}"
+        assert half <= max(0.05 * value, 0.002), f"{name}: half-width {half} of {value}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+@pytest.mark.parametrize("name", baselines.POLICIES)
+def test_every_registered_policy_is_simulated_as_it_is_solved(name, scenario):
+    agrees(scenario, chosen(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", CHAINS, ids=lambda policy: policy.name)
+def test_other_steps_are_simulated_as_they_are_solved(policy):
+    agrees(SCENARIOS["two routers"], policy)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", REMEMBER, ids=lambda policy: policy.name)
+def test_what_routers_remember_is_simulated_as_it_is_solved(policy):
+    agrees(SCENARIOS["one router"], policy)
