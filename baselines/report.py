@@ -16,6 +16,7 @@ from pull_env.estimates import Estimate, estimate, paired
 from pull_env.policy import Policy
 from pull_env.results import KINDS, Result
 from pull_env.scenario import Scenario
+from pull_env.theory.prediction import lower_bounds
 
 TRACE_NOTE = (
     "The trace is replayed once in each replication, from an empty system: the intervals cover the "
@@ -159,6 +160,16 @@ def run_line(runs: Sequence[Result]) -> str:
     )
 
 
+def bound_line(scenario: Scenario) -> list[str]:
+    """Return what no policy can beat, in a line, by pooling all servers into one; nothing of a trace."""
+    if scenario.arrivals is not None or (scenario.unlimited and scenario.nominal_load >= 1):
+        return []
+    known = lower_bounds(scenario)
+    what = {"mean wait": known["wait"].value, "P(block)": known["p_block"].value}
+    least = [f"a {name} below {value:.3g}" for name, value in what.items() if value > 0]
+    return [f"No policy has {' or '.join(least)} (all servers pooled into one)."] if least else []
+
+
 def table(board: Board) -> RenderableType:
     """Return a scenario's table, and what one must know to read it; columns of zeros are left out."""
     prices = board.scenario.prices
@@ -191,6 +202,7 @@ def table(board: Board) -> RenderableType:
         f"{'' if board.scenario.unlimited else f' + {prices.block:g} x blocked'}. ± are intervals of 95 %; "
         "'above the best' is paired over common random numbers.",
         *([TRACE_NOTE] if board.scenario.arrivals else []),
+        *bound_line(board.scenario),
         *(f"{score.policy.name} is unstable: {score.unstable}." for score in unstable),
     ]
     heading = Text.assemble((board.scenario.name, "bold"), f": {system_line(board.scenario)}")

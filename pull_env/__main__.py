@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from pull_env.estimates import Estimate
     from pull_env.results import Result
 
+KINDS_OF_THEORY = {
+    "exact": "for this system",
+    "limit": "as the system grows, its pools in proportion",
+    "bound": "no policy has less",
+}
 DESCRIPTION = """Routers for large server systems, simulated exactly, scored on waiting and messages.
 
 For example:
@@ -112,6 +117,7 @@ def policies() -> int:
 def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     from baselines.report import TRACE_NOTE, decimals, growing, run_line, system_line
     from pull_env.simulation import warmup_customers
+    from pull_env.theory.prediction import lower_bounds, predict
 
     out = console()
     out.print(f"{policy.name} on {scenario.name}", style="bold")
@@ -127,34 +133,42 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
             )
         return
     table = Table("measure", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("mean", justify="right")
-    table.add_column("95 % interval", justify="right")
+    for heading in ("mean", "95 % interval", "theory"):
+        table.add_column(heading, justify="right")
     table.add_column("unit")
-    for name, estimate, unit in _measures(scenario, result):
+    known = predict(scenario, policy) or {}
+    if not known and scenario.arrivals is None:
+        known = {name: bound for name, bound in lower_bounds(scenario).items() if bound.value > 0}
+    for name, measure, estimate, unit in _measures(scenario, result):
         d = decimals(estimate)
         interval = f"{estimate.low:.{d}f} to {estimate.high:.{d}f}" if estimate.error else "the same in all"
-        table.add_row(name, f"{estimate.mean:.{d}f}", interval, unit)
+        theory = f"{known[measure].value:.{d}f} {known[measure].kind}" if measure in known else ""
+        table.add_row(name, f"{estimate.mean:.{d}f}", interval, theory, unit)
     out.print(table)
+    for kind, meaning in KINDS_OF_THEORY.items():
+        sources = {entry.source: None for entry in known.values() if entry.kind == kind}
+        if sources:
+            out.print(f"Theory, {kind} ({meaning}): {', '.join(sources)}.")
     if scenario.arrivals is not None:
         out.print(TRACE_NOTE)
 
 
-def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, Estimate, str]]:
-    """Yield each measure of a run: its name, estimate and unit."""
-    yield "cost", result.cost, "a customer, at the scenario's prices"
-    yield "wait", result.wait, "time units, of accepted customers"
+def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, str, Estimate, str]]:
+    """Yield each measure of a run: its name in the table and in theory, estimate and unit."""
+    yield "cost", "cost", result.cost, "a customer, at the scenario's prices"
+    yield "wait", "wait", result.wait, "time units, of accepted customers"
     for probability, quantile in result.wait_quantiles.items():
-        yield f"  {100 * probability:g} % quantile", quantile, "time units"
-    yield "response", result.response, "time units, wait plus service"
-    yield "P(wait)", result.p_wait, "share of accepted customers"
-    yield "P(block)", result.p_block, "share of all customers"
-    yield "E[N]", result.mean_number, "customers in the system"
+        yield f"  {100 * probability:g} % quantile", "quantile", quantile, "time units"
+    yield "response", "response", result.response, "time units, wait plus service"
+    yield "P(wait)", "p_wait", result.p_wait, "share of accepted customers"
+    yield "P(block)", "p_block", result.p_block, "share of all customers"
+    yield "E[N]", "mean_number", result.mean_number, "customers in the system"
     for j, (pool, busy) in enumerate(zip(scenario.pools, result.busy, strict=True)):
-        yield f"busy, pool {j}", busy, f"share of its {pool.size} servers at rate {pool.rate:g}"
-    yield "messages", result.messages["total"], "a customer"
+        yield f"busy, pool {j}", f"busy {j}", busy, f"share of its {pool.size} servers at rate {pool.rate:g}"
+    yield "messages", "total", result.messages["total"], "a customer"
     for kind, messages in result.messages.items():
         if kind != "total":
-            yield f"  {kind}", messages, "a customer"
+            yield f"  {kind}", kind, messages, "a customer"
 
 
 def find_policy(name_or_path: str) -> Policy:
