@@ -37,7 +37,7 @@ class Args:
     """The folder of a trained router, or the model.zip in it."""
     scenario: str | None = None
     """A preset's name, or the path of a TOML file; if not given, the one it was trained on."""
-    customers: int = 200_000
+    customers: int = 100_000
     """Customers counted, over all replications."""
     seed: int = 0
     """Seed of the score."""

@@ -52,7 +52,7 @@ class Args:
     """Customers a gradient step."""
     ent_coef: float = 0.01
     """Weight of the entropy of the policy."""
-    score_customers: int = 200_000
+    score_customers: int = 100_000
     """Customers counted in the score at the end; 0: no score."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """A new folder for the results; by default one in runs/, named by learner, scenario, seed and time."""

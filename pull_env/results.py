@@ -81,7 +81,7 @@ class Counts:
 
     head: Array  # (batches + 1,) HEAD
     pools: Array  # (batches + 1, J) POOL
-    law: Array  # (J, Q) int64  counted customers by what they found
+    law: Array  # (J, longest) int64  counted customers by what they found, up to the last column in use
 
 
 class Recorder:
@@ -102,7 +102,9 @@ class Recorder:
 
     def counts(self) -> Counts:
         """Return what was kept."""
-        return Counts(np.concatenate(self._head), np.stack(self._pools), self._arrays.law - self._law)
+        used = int(np.flatnonzero(self._arrays.law.any(axis=0))[-1]) + 1
+        law = self._arrays.law[:, :used] - self._law[:, :used]
+        return Counts(np.concatenate(self._head), np.stack(self._pools), law)
 
 
 def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: int, seconds: float) -> Result:
@@ -110,7 +112,8 @@ def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: in
     calendar = bool(counts[0].head["calendar"][0])
     head = np.stack([c.head for c in counts])  # (replications, batches + 1)
     pools = np.stack([c.pools for c in counts])  # (replications, batches + 1, J)
-    law = np.stack([c.law for c in counts])
+    longest = max(c.law.shape[1] for c in counts)
+    law = np.stack([np.pad(c.law, ((0, 0), (0, longest - c.law.shape[1]))) for c in counts])
     if len(counts) == 1:
         samples = measures(
             scenario, gains(head[0, :-1], head[0, 1:]), gains(pools[0, :-1], pools[0, 1:]), calendar

@@ -73,21 +73,33 @@ def run(code, cwd, **variables):
     return time.perf_counter() - started
 
 
-def test_importing_is_fast_and_light(tmp_path):
-    """Fast is below 0.5 s; the best of some runs, as the machine may be busy."""
-    heavy = ["numba", "scipy", "matplotlib", "torch", "rich", "tyro"]
+IMPORTS = (
+    "import numpy, gymnasium, numba, scipy.linalg, scipy.special"  # what a first simulation cannot do without
+)
+IMPORTS_AT_REST = 0.75  # seconds that they take on an idle machine of the kind that the bounds are stated for
+
+
+@pytest.fixture(scope="module")
+def slowness(tmp_path_factory):
+    """How much slower than at rest this machine is now, at least 1: it may be another, or busy."""
+    folder = tmp_path_factory.mktemp("imports")
+    return max(1.0, min(run(IMPORTS, folder) for _ in range(3)) / IMPORTS_AT_REST)
+
+
+def test_importing_is_fast_and_light(tmp_path, slowness):
+    heavy = "numba scipy matplotlib torch rich tyro".split()
     code = (
         f"import pull_env, sys; assert not set({heavy}) & set(sys.modules), set({heavy}) & set(sys.modules)"
     )
-    assert min(run(code, tmp_path) - run("pass", tmp_path) for _ in range(5)) < 0.5
+    assert min(run(code, tmp_path) - run("pass", tmp_path) for _ in range(5)) < 0.5 * slowness
 
 
-def test_a_first_simulation_compiles_within_20_s_and_later_ones_start_within_1_5_s(tmp_path):
-    """Start of the process included; the best of some warm runs, as the machine may be busy."""
+def test_a_first_simulation_compiles_within_20_s_and_later_ones_start_within_1_5_s(tmp_path, slowness):
+    """Start of the process included."""
     cache = {"PULL_ENV_CACHE_DIR": str(tmp_path / "kernels")}
-    assert run(SIMULATE, tmp_path, **cache) < 20
+    assert run(SIMULATE, tmp_path, **cache) < 20 * slowness
     short = SIMULATE.replace("100_000", "100_000, warmup=20_000")
-    assert min(run(short, tmp_path, **cache) for _ in range(6)) < 1.5
+    assert min(run(short, tmp_path, **cache) for _ in range(6)) < 1.5 * slowness
 
 
 @pytest.mark.slow
