@@ -250,4 +250,4 @@ def test_reading_is_fast(path: Path) -> None:
         before = time.process_time()
         assert len(read_trace(trace).gaps) == 19_000
         taken.append(time.process_time() - before)
-    assert min(taken) < 0.5  # 0.05 at rest; a row in Python objects of its own would take 1 s
+    assert min(taken) < 0.5  # 0.05 at rest
