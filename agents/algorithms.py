@@ -16,9 +16,8 @@ def learner(algorithm: Algorithm) -> Any:
     """Return the class of a learner; it is imported here, as torch takes over a second."""
     import torch
 
-    torch.set_num_threads(
-        1
-    )  # no slower on an idle machine, many times faster on a busy one; the same results
+    # No slower on an idle machine, many times faster on a busy one, and the same results.
+    torch.set_num_threads(1)
     if algorithm == "maskable-ppo":
         from sb3_contrib import MaskablePPO
 

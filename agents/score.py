@@ -68,7 +68,7 @@ def score(
     others = [baselines.make(rival) for rival in rivals]
     streams = spawn_seeds(seed, 1, "evaluate")[0]
     run: dict[str, Any] = {"seed": streams, "replications": replications}
-    shown = sys.stderr.isatty()
+    shown, command = sys.stderr.isatty(), shlex.join(sys.orig_argv)
     network = Network(weights_digest(model), trained["seed"])
     results, rows = [], []
     for deterministic in (True, False):
@@ -76,12 +76,11 @@ def score(
         policy = Policy(f"{trained['algo']} ({how})", default_catalog(scenario), Announce())
         result = evaluate(model, scenario, customers, deterministic=deterministic, progress=shown, **run)
         results.append((policy, [result]))
-        command = shlex.join(sys.orig_argv)
         rows.append(row(scenario, policy, result, command=command, workers=1, network=network))
     for policy in others:
         result = simulate(scenario, policy, max(customers, 400_000), progress=shown, **run)
         results.append((policy, [result]))
-        rows.append(row(scenario, policy, result, command=shlex.join(sys.orig_argv)))
+        rows.append(row(scenario, policy, result, command=command))
     write_rows(folder / ROWS, rows)
     console().print(table(board(scenario, results)))
 

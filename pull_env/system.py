@@ -60,7 +60,7 @@ def encode(steps: tuple[Step, ...], scenario: Scenario) -> Array:
             -1 if pool is None else pool,
             WEIGHTS[getattr(step, "weights", "uniform")],
             ORDERS[getattr(step, "order", "random")],
-            min(getattr(step, "at_most", 0), 2**31 - 1),
+            getattr(step, "at_most", 0),
             RANKS[getattr(step, "rank", "queue")],
             getattr(step, "replace", False),
             -1.0 if stop_at is None else stop_at,
