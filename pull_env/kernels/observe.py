@@ -16,8 +16,10 @@ from pull_env.kernels.index import count_above
 from pull_env.kernels.jit import kernel, records
 from pull_env.kernels.memory import best_in_pool
 from pull_env.kernels.state import (
+    LAST,
     RECALL,
     TAKE,
+    group_of,
     head_of,
     list_of,
     memory_of,
@@ -113,7 +115,7 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> None:
         write(view, at + 4, 1.0)
         write(view, at + 5, 1.0)
     else:
-        known = memory_of(system, router, pool, best)
+        known = memory_of(system, router, group_of(system, pool), best)
         write(view, at + 4, squash(known.queue / p.rate / service))
         write(view, at + 5, squash((head.now - known.when) * head.tick / service))
     write(view, at + 6, squash(mine.answer / service))
@@ -169,8 +171,10 @@ def can_act(system: int, router: int, step: Any) -> bool:
             return bool(router_of(system, router).held > 0)
         return bool(list_of(system, router, step.pool).held > 0)
     if step.kind == RECALL:
-        for pool in range(head_of(system).J):  # a memory fills from its first entry, and never empties
-            if (step.pool < 0 or step.pool == pool) and memory_of(system, router, pool, 0).server >= 0:
+        for pool in range(head_of(system).J):
+            if (step.pool < 0 or step.pool == pool) and best_in_pool(system, router, pool) >= 0:
                 return True
         return False
+    if step.kind == LAST:
+        return bool(router_of(system, router).last >= 0)
     return True
