@@ -112,7 +112,8 @@ class Arrays:
     slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
     memory: Array  # (R, J, M) MEMORY
     law: Array  # (J, Q) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
-    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand
+    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand, or for the last one
+    sampled: Array  # (announce.sample,) int32  routers sampled by the server that announced itself last
     by_queue: Index  # servers of a pool by queue length
     by_held: Index  # routers by messages held (one group)
     work: Array  # (n,) WORK
@@ -178,13 +179,10 @@ class Simulator:
         self.scenario, self.announce, self.workload = scenario, announce, workload
         self._keeps = keeps(steps, announce) | keep
         self._memory = memory
-        widest = [
-            min(step.at_most, scenario.servers)
-            for step in steps
-            if isinstance(step, Probe) and not step.replace
-        ]
-        sample = 0 if announce is None or announce.sample is None else min(announce.sample, scenario.routers)
-        self._asked = max([1, sample, *widest])
+        probes = [step for step in steps if isinstance(step, Probe)]
+        self._asked = max(
+            [1, *(step.at_most if step.replace else min(step.at_most, scenario.servers) for step in probes)]
+        )
         self._feed: Feed | None = None
         self._fed_all = False
         self.arrays, self._fresh = self._allocate(), True
@@ -253,8 +251,9 @@ class Simulator:
         calendar = self.workload is not None
         mailbox = 0 if announce is None else R * n if stale else n
         remembers = self._keeps & state.KEEP_MEMORY
+        head = _head(scenario, announce, calendar)
         arrays = Arrays(
-            head=_head(scenario, announce, calendar),
+            head=head,
             streams=np.zeros((stream.STREAMS, 4), np.uint64),
             pools=_pools(scenario),
             servers=np.zeros(n, state.SERVER),
@@ -265,6 +264,7 @@ class Simulator:
             memory=np.zeros((R, J, self._memory) if remembers else (1, 1, 1), state.MEMORY),
             law=np.zeros((J, tally.BINS if calendar else state.LEVELS), np.int64),
             asked=np.zeros(self._asked, np.int32),
+            sampled=np.zeros(max(1, head["recipient"][0]), np.int32),
             by_queue=_index(
                 [p.size for p in scenario.pools], state.LEVELS, self._keeps & state.KEEP_QUEUE_INDEX
             ),

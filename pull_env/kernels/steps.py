@@ -90,10 +90,10 @@ def probe(system: int, router: int, step: Any) -> int:
     best, least, speed = -1, 0.0, 0.0
     for count in range(at_most):
         server = draw_server(system, step)
-        while not step.replace and contains(system, count, server):
+        while not step.replace and contains(head_of(system).asked, count, server):
             server = draw_server(system, step)
-        if not step.replace:
-            asked_of(system, count).value = server
+        asked_of(system, count).value = server
+        head_of(system).answers = count + 1
         head_of(system).probes += 2
         queue, pool = server_of(system, server).queue, server_of(system, server).pool
         rate = pool_of(system, pool).rate
@@ -132,6 +132,7 @@ def work_left(system: int, server: int) -> float:
 def inspect(system: int, step: Any) -> int:
     """Look at all servers and return the best, a random one of equals: O(J) by the index of queue lengths."""
     head_of(system).probes += 2 * head_of(system).n
+    head_of(system).answers = -1
     if step.rank == BY_WORK:
         return least_work(system)
     J, index = head_of(system).J, head_of(system).by_queue
