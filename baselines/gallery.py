@@ -51,10 +51,10 @@ def film(args: Args) -> list[Pixels]:
     Raises:
         ValueError: An argument is not allowed.
     """
-    if args.frames < 1 or args.start < 0:
-        raise ValueError(
-            f"frames is {args.frames}, start is {args.start}: they must be whole numbers from 1 and from 0"
-        )
+    for name, least in (("frames", 1), ("start", 0), ("seed", 0)):
+        value = getattr(args, name)
+        if value < least:
+            raise ValueError(f"{name} is {value}: it must be a whole number from {least}")
     env = RouterEnv(args.scenario, customers=args.start + args.frames + 1)
     env.reset(seed=args.seed, options={"policy": POLICY})
     pictures = []
