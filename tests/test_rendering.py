@@ -165,6 +165,9 @@ def test_routers_as_bars(known):
     assert pixels[102, 230 + 48].tolist() == [*picture.SENT]  # it placed the last customer
     assert pixels[175, 230].tolist() == [*picture.TEXT]  # it has the next one
     assert pixels[175, 230 + 48].tolist() == [*picture.BACKGROUND]
+    known.arrays.head["router"] = -1  # a trace has ended
+    assert rgb_array(known)[175, 230].tolist() == [*picture.BACKGROUND]
+    assert "has the next" not in ansi(known)
 
 
 @pytest.mark.parametrize("queue", [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 10_000])
