@@ -129,7 +129,8 @@ class Arrays:
     slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
     memory: Array  # (R, G, M) MEMORY  G groups of servers: the pools, or all in one
     law: Array  # (J, Q) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
-    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand
+    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand, or for the last one
+    sampled: Array  # (announce.sample,) int32  routers sampled by the server that announced itself last
     limits: Array  # (n,) int32  longest queues that the table of `Lookup` tells apart
     table: Array  # (product of limits + 1,) int32  its servers
     by_queue: Index  # servers of a pool by queue length
@@ -200,13 +201,10 @@ class Simulator:
         if len(tables) > 1:
             raise PolicyError(f"steps have {len(tables)} different tables of lookup: there can be only one")
         self._table = tables.pop() if tables else None
-        widest = [
-            step.at_most if step.replace else min(step.at_most, scenario.servers)
-            for step in steps
-            if isinstance(step, Probe) and (step.recall or not step.replace)
-        ]
-        sample = 0 if announce is None or announce.sample is None else min(announce.sample, scenario.routers)
-        self._asked = max([1, sample, *widest])
+        probes = [step for step in steps if isinstance(step, Probe)]
+        self._asked = max(
+            [1, *(step.at_most if step.replace else min(step.at_most, scenario.servers) for step in probes)]
+        )
         self._feed: Feed | None = None
         self._fed_all = False
         self.arrays, self._fresh = self._allocate(), True
@@ -277,8 +275,9 @@ class Simulator:
         remembers = self._keeps & state.KEEP_MEMORY
         groups, entries = (1, n) if memory.size is None else (J if memory.by_pool else 1, memory.size)
         limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
+        head = _head(scenario, announce, calendar)
         arrays = Arrays(
-            head=_head(scenario, announce, calendar),
+            head=head,
             streams=np.zeros((stream.STREAMS, 4), np.uint64),
             pools=_pools(scenario),
             servers=np.zeros(n, state.SERVER),
@@ -291,6 +290,7 @@ class Simulator:
             asked=np.zeros(self._asked, np.int32),
             limits=np.array(limits, np.int32),
             table=np.array(table, np.int32),
+            sampled=np.zeros(max(1, head["recipient"][0]), np.int32),
             by_queue=_index(
                 [p.size for p in scenario.pools], state.LEVELS, self._keeps & state.KEEP_QUEUE_INDEX
             ),

@@ -165,6 +165,10 @@ def state_of(simulator):
         ],
         "credit": arrays.lists["credit"].tolist(),
     }
+    if arrays.law.any() or arrays.pools["blocked"].any():
+        answers = int(head["answers"])
+        asked = range(scenario.servers) if answers < 0 else arrays.asked[:answers].tolist()
+        found["last customer"] = (int(head["sender"]), int(head["target"]), list(asked))
     if kept & state.KEEP_AGE:
         found["by age"] = [[by_age(arrays, r, j) for j in range(J)] for r in range(R)]
     if kept & state.KEEP_QUEUE_INDEX:
@@ -226,6 +230,7 @@ def distinct(lists):
 def state_of_twin(naive):
     """Return the same of the twin."""
     pools, servers, routers = naive.pools, naive.servers, naive.routers
+    placed = naive.count["arrivals"] - (naive.router is not None)
     return {
         **{name: naive.count[name] for name in COUNTS},
         "now": naive.now,
@@ -262,6 +267,8 @@ def state_of_twin(naive):
             [(router.recent["answer", pool], router.recent["idle", pool]) for pool in pools]
             for router in routers
         ],
+        "last customer": placed
+        and (naive.sender.number, naive.target.number, [server.number for server in naive.asked]),
         "departures due": [server.departures for server in servers],
     }
 

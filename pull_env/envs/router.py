@@ -125,7 +125,8 @@ class RouterEnv(gym.Env[Observation, np.int64]):
     * `customers`: customers an episode, at least 2.
     * `memory`: servers that a router remembers in each pool; or a `Memory`, or a table of its fields.
     * `observation`: `local` or `with-state`.
-    * `render_mode`: None.
+    * `render_mode`: None, `ansi` (`render` returns a text) or `rgb_array` (it returns (height, 960, 3)
+      uint8 pixels). `gymnasium.make(..., render_mode="human")` shows them in a window, which needs pygame.
 
     With plain values for all of them `env.spec.to_json()` can be read back.
 
@@ -146,10 +147,12 @@ class RouterEnv(gym.Env[Observation, np.int64]):
 
     Raises:
         ValueError: An argument is not allowed; the message names it, its value, and what is.
-        TypeError: The same, of `render_mode`.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  declared so by Gymnasium
+    metadata: dict[str, Any] = {  # noqa: RUF012  declared so by Gymnasium
+        "render_modes": ["ansi", "rgb_array"],
+        "render_fps": 4,
+    }
 
     def __init__(
         self,
@@ -170,9 +173,8 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         self.memory = as_memory(memory)
         if observation not in ("local", "with-state"):
             raise ValueError(f"observation is {observation!r}: it must be 'local' or 'with-state'")
-        if render_mode is not None:
-            # A TypeError, at which `make_vec_env` of Stable-Baselines3 goes on without its default.
-            raise TypeError(f"render_mode is {render_mode!r}: it must be None")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode is {render_mode!r}: it must be None, 'ansi' or 'rgb_array'")
         self.with_state = observation == "with-state"
         self.render_mode = render_mode
         self.local_size = local_size(self.scenario)
@@ -251,6 +253,21 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         if self._episode < 0:
             raise ResetNeeded("action_masks needs reset before it")
         return self._view.mask.astype(np.bool_)
+
+    def render(self) -> Any:
+        """Return a picture of this moment, as `render_mode` says; None, and a warning, where it is None.
+
+        Raises:
+            ResetNeeded: No episode has begun.
+        """
+        if self.render_mode is None:
+            gym.logger.warn("render needs gymnasium.make(..., render_mode='ansi') or 'rgb_array'")
+            return None
+        if self._episode < 0:
+            raise ResetNeeded("render needs reset before it")
+        from pull_env.rendering import RENDERERS  # only here: they import scipy
+
+        return RENDERERS[self.render_mode](self.simulator)
 
     def check_protocol(self, policy: Policy) -> None:
         """Refuse a policy that expects another pull protocol, or another memory, than this env has.

@@ -33,6 +33,7 @@ def place(system: int, chain: int, steps: int) -> None:
     """Assign the customer at hand by the first of the `steps` steps at address `chain` that can act."""
     head = head_of(system)
     router = head.router
+    head.answers = 0
     server = -1
     for k in range(steps):
         server = serve(system, router, step_at(chain, k))
@@ -46,6 +47,7 @@ def assign(system: int, router: int, server: int) -> None:
     """Send the customer at hand to `server`: it joins the queue, or is blocked if the server is full."""
     head, spot = head_of(system), server_of(system, server)
     pool = pool_of(system, spot.pool)
+    head.sender, head.target = router, server
     head.lost = spot.queue >= pool.buffer
     head.wait = 0.0
     if head.lost:
