@@ -273,7 +273,7 @@ class Simulator:
         calendar = self.workload is not None
         mailbox = 0 if announce is None else R * n if stale else n
         remembers = self._keeps & state.KEEP_MEMORY
-        groups, entries = (1, n) if memory.size is None else (J if memory.by_pool else 1, memory.size)
+        groups, entries = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
         limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
         head = _head(scenario, announce, calendar)
         arrays = Arrays(
@@ -314,8 +314,8 @@ class Simulator:
         arrays.lists["oldest"] = arrays.lists["newest"] = -1
         arrays.messages["slot"] = -1
         arrays.memory["server"], arrays.memory["when"] = -1, -np.inf
-        arrays.head["complete"] = memory.size is None
-        if memory.size is None and remembers:
+        arrays.head["complete"] = memory.complete(n)
+        if memory.complete(n) and remembers:
             arrays.memory["server"] = np.arange(n)
         arrays.routers["last"] = -1
         arrays.link()

@@ -73,10 +73,10 @@ class Router:
         self.number = number
         self.slots = {pool: [] for pool in pools}  # servers whose messages it holds
         self.by_age = []  # the same servers, over all pools, the oldest message first
-        shared = [[None, 0, -math.inf] for _ in range(memory.size or 0)]
-        if memory.size is None:
+        shared = [[None, 0, -math.inf] for _ in range(memory.size)]
+        if memory.complete(len(servers)):
             shared = [[server, 0, -math.inf] for server in servers]
-        own = memory.size and memory.by_pool
+        own = memory.by_pool
         self.memory = {pool: [list(entry) for entry in shared] if own else shared for pool in pools}
         self.entries = [entry for entries in self.memory.values() for entry in entries] if own else shared
         self.turn, self.credit, self.last = {}, Counter(), None  # round robin; the last to announce itself

@@ -105,7 +105,11 @@ def feeds(scenario, kind=Exponential, customers=1 << 40):
 def all_policies():
     """Return every kind of policy declared here, and whatever `baselines` has registered."""
     table = [Policy(name, steps) for name, steps in BLIND.items()]
-    memories = {"three of all": Memory(3, by_pool=False), "one a pool": Memory(1), "all": Memory(None)}
+    memories = {
+        "three of all": Memory(3, by_pool=False),
+        "one a pool": Memory(1),
+        "all": Memory(99, by_pool=False),
+    }
     for (kind, memory), name in itertools.product(memories.items(), ("recall", "two and the remembered")):
         table.append(Policy(f"{kind}: {name}", BLIND[name], memory=memory))
     for (kind, announce), (name, steps) in itertools.product(ANNOUNCEMENTS.items(), PULLED.items()):
@@ -396,7 +400,7 @@ def systems(draw):
     )
     announce = draw(st.none() | announcements)
     some, last = chains(len(pools), announce is not None)
-    memory = draw(st.builds(Memory, st.none() | st.integers(1, 4), st.booleans()))
+    memory = draw(st.builds(Memory, st.integers(1, 5), st.booleans()))
     policy = Policy("random", (*draw(st.lists(some, max_size=3)), draw(last)), announce, memory)
     kinds = [Exponential, Simultaneous] if needs_calendar(policy.steps) else [None, Exponential, Simultaneous]
     kind = draw(st.sampled_from(kinds))

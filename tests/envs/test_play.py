@@ -38,7 +38,7 @@ POLICIES = [
     Policy("weighted round robin", (Cycle(weights="rate"),)),
     Policy("last", (Take(1), Last(), Send()), Announce(growth=0.7)),
     Policy("two and the remembered", (Probe(recall=True),), memory=Memory(3, by_pool=False)),
-    Policy("local shortest queue", (Probe(recall=True),), memory=Memory(None)),
+    Policy("local shortest queue", (Probe(recall=True),), memory=Memory(99, by_pool=False)),
 ]
 ONE_OF_EACH = ("two-speeds", "small-mixed", "finite-buffers")
 
