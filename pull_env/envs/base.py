@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
-from pull_env.envs.observation import View
+from pull_env.envs.observation import Sight
 from pull_env.policy import Announce, Step, as_announce
 from pull_env.scenario import Scenario, as_scenario
 from pull_env.system import Simulator, encode, needs_calendar
@@ -140,9 +140,9 @@ class SystemEnv(gym.Env[Observation, Action]):
 
 
 class CustomerEnv(SystemEnv[np.int64]):
-    """An env in which one customer is one step, and the action an index. A child writes `_view`."""
+    """An env in which one customer is one step, and the action an index. A child prepares `_view`."""
 
-    _view: View
+    _view: Sight
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return which actions are real, (actions,) flags; see the class.
@@ -182,6 +182,9 @@ class CustomerEnv(SystemEnv[np.int64]):
         outcome = self._view.outcome
         outcome["cost"] = outcome["wait"] = outcome["lost"] = outcome["messages"] = 0
         return self._view.observation.copy(), self._info()
+
+    def _link(self) -> None:
+        self._system_address, self._view_address = self.simulator.address, self._view.address
 
     @abstractmethod
     def _observe(self, router: int) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from gymnasium.envs.registration import register, registry
 
-ENTRY_POINTS = {"pull_env/Router-v0": "pull_env.envs.router:RouterEnv"}
+ENTRY_POINTS = {
+    "pull_env/Router-v0": "pull_env.envs.router:RouterEnv",
+    "pull_env/Dispatch-v0": "pull_env.envs.dispatch:DispatchEnv",
+    "pull_env/Control-v0": "pull_env.envs.control:ControlEnv",
+}
 
 
 def register_envs() -> None:

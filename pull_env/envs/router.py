@@ -142,6 +142,7 @@ class RouterEnv(CustomerEnv):
     """
 
     options = ("policy", "episode")
+    _view: View
 
     def __init__(
         self,
@@ -226,5 +227,5 @@ class RouterEnv(CustomerEnv):
         self._link()
 
     def _link(self) -> None:
-        self._system_address, self._view_address = self.simulator.address, self._view.address
+        super()._link()
         self._chains_address = int(self._view.chains.ctypes.data)

@@ -82,7 +82,13 @@ def observe(system: int, router: int, view: int) -> None:
     if view_at(view, 0).with_state:
         observe_state(system, router, view)
     mark_real_actions(system, router, view)
-    outcome = outcome_at(view_at(view, 0).outcome, 0)
+    stamp(system, view)
+
+
+@kernel
+def stamp(system: int, view: int) -> None:
+    """Write who is asked now, and when."""
+    head, outcome = head_of(system), outcome_at(view_at(view, 0).outcome, 0)
     outcome.router = head.router
     outcome.time = head.now * head.tick
 
