@@ -68,8 +68,8 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
     | 9J + 5 | share of the customers that were blocked | 0 | 1 |
     | 9J + 6 | messages m a customer, as m / (1 + m) | 0 | 1 |
 
-    `pull_env.envs.books.control_names` names every entry. After `reset` there was no period yet: what all routers see then, and 0
-    for the last three.
+    `pull_env.envs.books.control_names` names every entry. After `reset` there was no period yet: the means
+    are over what all routers see then, and the last three are 0.
 
     ## Reward
 
