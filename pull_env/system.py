@@ -87,6 +87,12 @@ def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
     return bits
 
 
+def widest(steps: tuple[Step, ...], scenario: Scenario) -> int:
+    """Return the most servers that a probe of `steps` must tell apart."""
+    probes = (step for step in steps if isinstance(step, Probe) and not step.replace)
+    return max((min(step.at_most, scenario.servers) for step in probes), default=0)
+
+
 @dataclass
 class Index:
     """Items sorted by level, as `kernels.index` keeps them; see INDEX in `kernels.state`."""
@@ -178,13 +184,8 @@ class Simulator:
         self.scenario, self.announce, self.workload = scenario, announce, workload
         self._keeps = keeps(steps, announce) | keep
         self._memory = memory
-        widest = [
-            min(step.at_most, scenario.servers)
-            for step in steps
-            if isinstance(step, Probe) and not step.replace
-        ]
         sample = 0 if announce is None or announce.sample is None else min(announce.sample, scenario.routers)
-        self._asked = max([1, sample, *widest])
+        self._asked = max(1, sample, widest(steps, scenario))
         self._feed: Feed | None = None
         self._fed_all = False
         self.arrays, self._fresh = self._allocate(), True
@@ -198,6 +199,18 @@ class Simulator:
     def waiting_customer(self) -> bool:
         """Whether there is a customer at hand: always, but after the end of a trace."""
         return bool(self.arrays.head["router"][0] >= 0)
+
+    def check(self, steps: tuple[Step, ...]) -> None:
+        """Refuse steps that read what is not kept.
+
+        Raises:
+            PolicyError: It was not built for one of them; the message names it.
+        """
+        for k, step in enumerate(steps):
+            kept = not keeps((step,), self.announce) & ~self._keeps
+            wide = widest((step,), self.scenario) <= self._asked
+            if not (kept and wide and (self.workload is not None or not needs_calendar((step,)))):
+                raise PolicyError(f"steps[{k}] is {step}: what it reads is not kept in this run")
 
     def reset(self, seed: int, episode: int = 0) -> None:
         """Start anew from an empty system on the streams of `seed` and `episode`, with the first customer."""

@@ -95,12 +95,19 @@ class SystemEnv(gym.Env[Observation, Action]):
         """Let customers be placed by the chain `steps`, unseen and uncounted, at the kernel's speed.
 
         Args:
-            steps: Those of the catalog, `Send`, or `Take` in any order but the oldest.
+            steps: Those of the catalog if there is one, `Send`, or `Take` in any order but the oldest.
             customers: How many; they do not count towards the end of the episode.
 
         Returns:
             What `reset` returns, of the customer then at hand.
+
+        Raises:
+            ValueError: A step reads what this env does not keep, or cannot stand in a chain here.
+            ResetNeeded: No episode has begun.
         """
+        if self._episode < 0:
+            raise ResetNeeded("skip needs reset before it")
+        self.simulator.check(tuple(steps))
         self.simulator.run(encode(tuple(steps), self.scenario), customers)
         self._fed = self.simulator.supply()
         return self._look()
@@ -153,6 +160,14 @@ class CustomerEnv(SystemEnv[np.int64]):
         if self._episode < 0:
             raise ResetNeeded("action_masks needs reset before it")
         return self._view.mask.astype(np.bool_)
+
+    def look(self, router: int) -> tuple[Observation, npt.NDArray[np.int8]]:
+        """Return what `router` sees now, and its mask, whether it is asked or not."""
+        self._observe(router)
+        seen = self._view.observation.copy(), self._view.mask.copy()
+        if self.simulator.waiting_customer:
+            self._observe(int(self.simulator.arrays.head["router"][0]))
+        return seen
 
     def _number(self, action: np.int64 | int) -> int:
         """Return the action as a whole number that there is."""

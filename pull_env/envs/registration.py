@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gymnasium.envs.registration import register, registry
 
-ENTRY_POINTS = {
-    "pull_env/Router-v0": "pull_env.envs.router:RouterEnv",
-    "pull_env/Dispatch-v0": "pull_env.envs.dispatch:DispatchEnv",
-    "pull_env/Control-v0": "pull_env.envs.control:ControlEnv",
+ENVS: dict[str, dict[str, Any]] = {  # arguments of `register` by id
+    "pull_env/Router-v0": {"entry_point": "pull_env.envs.router:RouterEnv"},
+    "pull_env/Dispatch-v0": {"entry_point": "pull_env.envs.dispatch:DispatchEnv"},
+    "pull_env/Control-v0": {"entry_point": "pull_env.envs.control:ControlEnv"},
 }
 
 
 def register_envs() -> None:
     """Register what is not registered yet: a second import must neither warn nor replace what a user set."""
-    for name, entry_point in ENTRY_POINTS.items():
+    for name, arguments in ENVS.items():
         if name not in registry:
-            register(name, entry_point=entry_point)
+            register(name, **arguments)
 
 
 register_envs()
