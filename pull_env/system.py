@@ -201,11 +201,13 @@ class Simulator:
         return bool(self.arrays.head["router"][0] >= 0)
 
     def check(self, steps: tuple[Step, ...]) -> None:
-        """Refuse steps that read what is not kept.
+        """Refuse a chain of steps that reads what is not kept, or may find no server.
 
         Raises:
-            PolicyError: It was not built for one of them; the message names it.
+            PolicyError: The message names the step.
         """
+        if not steps or not steps[-1].total:
+            raise PolicyError(f"steps is {steps}: the last step must always be able to act")
         for k, step in enumerate(steps):
             kept = not keeps((step,), self.announce) & ~self._keeps
             wide = widest((step,), self.scenario) <= self._asked

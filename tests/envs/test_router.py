@@ -1,11 +1,8 @@
 """`RouterEnv` as Gymnasium and Stable-Baselines3 want it, and as the simulator counts."""
 
 import copy
-import importlib
 import json
 import pickle
-import subprocess
-import sys
 import warnings
 
 import gymnasium as gym
@@ -15,7 +12,6 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
-from pull_env.envs import registration
 from pull_env.envs.catalog import default_catalog
 from pull_env.envs.router import RouterEnv
 from pull_env.policy import Announce, Inspect, Policy, Probe, Recall, Send, Take
@@ -72,19 +68,6 @@ def test_checkers_are_content(name, observation):
 def test_checkers_are_content_with_a_trace(traced):
     check_env(gym.make(ID, scenario=traced.to_dict()).unwrapped)
     check_env_sb3(RouterEnv(traced))
-
-
-def test_the_id_works_in_a_fresh_process():
-    program = "import gymnasium; gymnasium.make('pull_env:pull_env/Router-v0').reset(seed=0)"
-    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
-
-
-def test_registering_neither_compiles_nor_warns_twice():
-    program = "import sys, pull_env.envs.registration; assert 'numba' not in sys.modules"
-    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
-    spec = gym.spec(ID)
-    importlib.reload(registration)
-    assert gym.spec(ID) is spec
 
 
 def test_the_spec_goes_through_json():
@@ -197,24 +180,6 @@ def test_a_trace_ends_the_episode(traced):
         env.step(0)
     env.reset()
     env.step(0)
-
-
-def test_one_seed_gives_one_course_and_its_episodes_differ():
-    env, twin = RouterEnv("two-speeds"), RouterEnv("two-speeds")
-    courses = []
-    for seed in (7, None, None, 8):
-        assert np.array_equal(env.reset(seed=seed)[0], twin.reset(seed=seed)[0])
-        courses.append(record(env, 100))
-        assert courses[-1] == record(twin, 100)
-    assert all(courses[a] != courses[b] for a in range(4) for b in range(a))
-    env.reset(seed=7)
-    assert record(env, 100) == courses[0]
-
-
-def test_without_a_seed_two_envs_differ():
-    env, twin = RouterEnv("two-speeds"), RouterEnv("two-speeds")
-    env.reset(), twin.reset()
-    assert record(env, 100) != record(twin, 100)
 
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
