@@ -76,7 +76,7 @@ class Routers:
 class AECRouters(Routers, AECEnv):  # type: ignore[misc]  # PettingZoo may be missing
     """Routers that act one at a time, whoever is asked; see `aec_env`."""
 
-    metadata = {"name": "pull_env_router_v0", "render_modes": [], "is_parallelizable": False}  # noqa: RUF012
+    metadata = {"name": "pull_env_router_v0", "render_modes": RouterEnv.metadata["render_modes"]}  # noqa: RUF012
     _inner: RouterEnv
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
@@ -138,7 +138,7 @@ class AECRouters(Routers, AECEnv):  # type: ignore[misc]  # PettingZoo may be mi
 class ParallelRouters(Routers, ParallelEnv):  # type: ignore[misc]  # PettingZoo may be missing
     """Routers that set their mixtures all at once; see `parallel_env`."""
 
-    metadata = {"name": "pull_env_control_v0", "render_modes": []}  # noqa: RUF012  declared so by PettingZoo
+    metadata = {"name": "pull_env_control_v0", "render_modes": ControlEnv.metadata["render_modes"]}  # noqa: RUF012
     _inner: ControlEnv
 
     def reset(

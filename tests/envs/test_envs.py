@@ -203,6 +203,42 @@ def test_masks_pass_through_wrappers(name):
         *_, info = env.step(env.action_space.sample(mask=info["action_mask"]))
 
 
+class Watch(gym.Wrapper):
+    """Counts actions that the mask of the moment forbids, and those it could have."""
+
+    forbidden = chances = 0
+
+    def step(self, action):
+        masks = self.get_wrapper_attr("action_masks")()
+        self.forbidden += not masks[action]
+        self.chances += not masks.all()
+        return self.env.step(action)
+
+
+def test_a_learner_with_masks_never_takes_a_masked_action(name):
+    import torch
+    from sb3_contrib import MaskablePPO
+
+    env = Watch(gym.make(name, scenario=SCENARIO))
+    if not isinstance(env.unwrapped, CustomerEnv):
+        pytest.skip("it has no masks")
+    torch.set_num_threads(1)
+    MaskablePPO("MlpPolicy", env, n_steps=128, batch_size=64, n_epochs=1, seed=0).learn(256)
+    assert env.chances > 100
+    assert env.forbidden == 0
+
+
+def test_no_stream_of_any_seed_and_episode_is_that_of_another(name):
+    """Seeds made as seed x k would give all streams of seed 0 alike, and share them between others."""
+    env = gym.make(name).unwrapped
+    words = []
+    for seed in range(8):
+        for episode in range(8):
+            env.reset(seed=seed, options={"episode": episode})
+            words += env.simulator.arrays.streams.ravel().tolist()
+    assert len(words) == len(set(words)) == 8 * 8 * 4 * 4
+
+
 def test_every_id_works_in_a_fresh_process_and_registers_once():
     program = (
         "import gymnasium as gym; "

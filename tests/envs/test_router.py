@@ -226,6 +226,26 @@ def test_options_are_checked():
         env.play_step()
 
 
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([Inspect()], r"steps\[0\] is Inspect"),
+        ([Take(order="oldest"), Send()], r"steps\[0\] is Take"),
+        ([Probe(at_most=20), Send()], r"steps\[0\] is Probe"),
+        ([Inspect(rank="work")], r"steps\[0\] is Inspect"),
+        ([Take()], "the last step must always be able to act"),
+        ([], "the last step must always be able to act"),
+    ],
+)
+def test_skip_refuses_steps_that_read_what_is_not_kept(steps, message):
+    env = RouterEnv("two-speeds")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=message):
+        env.skip(steps, 10)
+    env.skip([Take(), Probe(at_most=8), Send()], 10)
+    assert env.simulator.arrays.head["arrivals"][0] == 11
+
+
 def test_a_step_that_needs_unfinished_work_moves_to_the_calendar():
     env = RouterEnv("small-mixed", catalog=[Inspect(rank="work"), Inspect(rank="queue")], customers=500)
     env.reset(seed=0)
