@@ -102,13 +102,17 @@ class SystemEnv(gym.Env[Observation, Action]):
             What `reset` returns, of the customer then at hand.
 
         Raises:
-            ValueError: A step reads what this env does not keep, or cannot stand in a chain here.
+            ValueError: A step reads what this env does not keep, the last may find no server, or a trace has
+                ended.
             ResetNeeded: No episode has begun.
         """
         if self._episode < 0:
             raise ResetNeeded("skip needs reset before it")
         self.simulator.check(tuple(steps))
-        self.simulator.run(encode(tuple(steps), self.scenario), customers)
+        placed = self.simulator.run(encode(tuple(steps), self.scenario), customers)
+        if not self.simulator.waiting_customer:
+            self._left = 0
+            raise ValueError(f"customers is {customers}: the trace ended after {placed}")
         self._fed = self.simulator.supply()
         return self._look()
 
@@ -162,7 +166,16 @@ class CustomerEnv(SystemEnv[np.int64]):
         return self._view.mask.astype(np.bool_)
 
     def look(self, router: int) -> tuple[Observation, npt.NDArray[np.int8]]:
-        """Return what `router` sees now, and its mask, whether it is asked or not."""
+        """Return what `router` sees now, and its mask, whether it is asked or not.
+
+        Raises:
+            ResetNeeded: No episode has begun.
+            ValueError: There is no such router.
+        """
+        if self._episode < 0:
+            raise ResetNeeded("look needs reset before it")
+        if not 0 <= router < self.scenario.routers:
+            raise ValueError(f"router is {router}: it must be from 0 to {self.scenario.routers - 1}")
         self._observe(router)
         seen = self._view.observation.copy(), self._view.mask.copy()
         if self.simulator.waiting_customer:

@@ -10,7 +10,19 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 
-from pull_env import Announce, Policy, Pool, Prices, Scenario, Send, Take, aec_env, parallel_env, simulate
+from pull_env import (
+    Announce,
+    Policy,
+    Pool,
+    Prices,
+    Scenario,
+    Send,
+    Take,
+    Trace,
+    aec_env,
+    parallel_env,
+    simulate,
+)
 from pull_env.envs.control import ControlEnv
 from pull_env.envs.router import RouterEnv
 
@@ -156,6 +168,24 @@ def test_an_episode_by_number():
     other.reset(seed=2, options={"episode": 1})
     assert np.array_equal(env.last()[0], other.last()[0])
     assert env.infos[env.agent_selection]["time"] == other.infos[other.agent_selection]["time"]
+
+
+def test_a_trace_ends_the_episode_of_all(tmp_path):
+    rows = "\n".join(f"{0.3 * k!r},{1 + k % 3}" for k in range(1, 51))
+    (tmp_path / "trace.csv").write_text(f"time,size\n{rows}\n")
+    trace = Trace(str(tmp_path / "trace.csv"), time="time", size="size")
+    scenario = Scenario((Pool(3, rate=1.0),), routers=2, load=0.8, arrivals=trace)
+    one = aec_env(scenario)
+    told = play(one, lambda agent: 0)
+    assert sum(map(len, told.values())) == 50 + 2
+    assert one.observation_space("router_0").contains(one._inner.look(0)[0])
+    both = parallel_env(scenario, period=40)
+    both.reset(seed=0)
+    counts = []
+    while both.agents:
+        infos = both.step({agent: both.action_space(agent).sample() for agent in both.agents})[4]
+        counts.append(sum(info["customers"] for info in infos.values()))
+    assert counts == [40, 10]
 
 
 def hot(k, size=3):

@@ -246,6 +246,33 @@ def test_skip_refuses_steps_that_read_what_is_not_kept(steps, message):
     assert env.simulator.arrays.head["arrivals"][0] == 11
 
 
+def test_skip_says_where_a_trace_ends(traced):
+    env = RouterEnv(traced)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="customers is 6000: the trace ended after 5000"):
+        env.skip([Send()], 6000)
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+
+
+def test_look_shows_any_router_and_changes_nothing():
+    env, twin = RouterEnv("small-mixed"), RouterEnv("small-mixed")
+    with pytest.raises(ResetNeeded):
+        env.look(0)
+    seen, info = env.reset(seed=0)
+    twin.reset(seed=0)
+    for k in range(30):
+        shown = [env.look(router) for router in (0, 1)]
+        assert np.array_equal(shown[info["router"]][0], seen)
+        assert np.array_equal(shown[info["router"]][1], info["action_mask"])
+        assert np.array_equal(env.action_masks(), info["action_mask"])
+        seen, *_, info = env.step(k % 18)
+        assert np.array_equal(seen, twin.step(k % 18)[0])
+    for router in (-1, 2):
+        with pytest.raises(ValueError, match=f"router is {router}: it must be from 0 to 1"):
+            env.look(router)
+
+
 def test_a_step_that_needs_unfinished_work_moves_to_the_calendar():
     env = RouterEnv("small-mixed", catalog=[Inspect(rank="work"), Inspect(rank="queue")], customers=500)
     env.reset(seed=0)
