@@ -104,6 +104,12 @@ def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
     return bits
 
 
+def widest(steps: tuple[Step, ...], scenario: Scenario) -> int:
+    """Return the most servers that a probe of `steps` may ask."""
+    probes = (step for step in steps if isinstance(step, Probe))
+    return max((s.at_most if s.replace else min(s.at_most, scenario.servers) for s in probes), default=0)
+
+
 @dataclass
 class Index:
     """Items sorted by level, as `kernels.index` keeps them; see INDEX in `kernels.state`."""
@@ -201,10 +207,7 @@ class Simulator:
         if len(tables) > 1:
             raise PolicyError(f"steps have {len(tables)} different tables of lookup: there can be only one")
         self._table = tables.pop() if tables else None
-        probes = [step for step in steps if isinstance(step, Probe)]
-        self._asked = max(
-            [1, *(step.at_most if step.replace else min(step.at_most, scenario.servers) for step in probes)]
-        )
+        self._asked = max(1, widest(steps, scenario))
         self._feed: Feed | None = None
         self._fed_all = False
         self.arrays, self._fresh = self._allocate(), True
@@ -218,6 +221,20 @@ class Simulator:
     def waiting_customer(self) -> bool:
         """Whether there is a customer at hand: always, but after the end of a trace."""
         return bool(self.arrays.head["router"][0] >= 0)
+
+    def check(self, steps: tuple[Step, ...]) -> None:
+        """Refuse a chain of steps that reads what is not kept, or may find no server.
+
+        Raises:
+            PolicyError: The message names the step.
+        """
+        if not steps or not steps[-1].total:
+            raise PolicyError(f"steps is {steps}: the last step must always be able to act")
+        for k, step in enumerate(steps):
+            kept = not keeps((step,), self.announce) & ~self._keeps
+            wide = widest((step,), self.scenario) <= self._asked
+            if not (kept and wide and (self.workload is not None or not needs_calendar((step,)))):
+                raise PolicyError(f"steps[{k}] is {step}: what it reads is not kept in this run")
 
     def reset(self, seed: int, episode: int = 0) -> None:
         """Start anew from an empty system on the streams of `seed` and `episode`, with the first customer."""

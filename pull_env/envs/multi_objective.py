@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from pull_env.envs.router import Observation, RouterEnv
+from pull_env.envs.base import Observation
+from pull_env.envs.router import RouterEnv
 
 Rewards = npt.NDArray[np.float64]
 Answer = tuple[Observation, Rewards, bool, bool, dict[str, Any]]

@@ -73,15 +73,58 @@ def observed_price(prices: Prices, service: float) -> float:
     return 1.0 if scale == 0.0 else prices.message / (prices.message + scale)
 
 
-class View:
-    """The arrays of one env that the kernels read and write through its VIEW record.
+class Sight:
+    """The arrays of one env that the kernels write through its VIEW record, and the constants in it.
 
     Attributes:
         observation: (L,) float32, overwritten at every step.
         mask: (A,) int8, overwritten at every step.
         outcome: () OUTCOME, overwritten at every step.
-        chains: (A, CHAIN_STEPS) STEP, what the actions mean.
     """
+
+    linked: tuple[str, ...] = ("observation", "mask", "outcome")  # arrays whose addresses the record holds
+
+    def __init__(self, scenario: Scenario, entries: int, actions: int) -> None:
+        """Allocate for L `entries` and A `actions`, and note the constants of the scenario."""
+        self.observation = np.zeros(entries, np.float32)
+        self.mask = np.zeros(actions, np.int8)
+        self.outcome: Array = np.zeros((), observe.OUTCOME)
+        self._record: npt.NDArray[Any] = np.zeros(1, observe.VIEW)
+        prices, service = scenario.prices, mean_service_time(scenario)
+        self._record["actions"] = actions
+        self._record["service"] = service
+        self._record["fastest"] = max(pool.rate for pool in scenario.pools)
+        self._record["load"] = min(scenario.nominal_load, LARGEST_LOAD) / LARGEST_LOAD
+        self._record["price"] = observed_price(prices, service)
+        self._record["wait_price"], self._record["block_price"] = prices.wait, prices.block
+        self._record["message_price"] = prices.message
+        self._link()
+
+    @property
+    def address(self) -> int:
+        """What the kernels know the record by."""
+        return int(self._record.ctypes.data)
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
+        self.__dict__.update(attributes)
+        self._link()
+
+    def _link(self) -> None:
+        """Write the addresses of all arrays where the kernels read them."""
+        for name in self.linked:
+            self._record[name] = getattr(self, name).ctypes.data
+
+
+class View(Sight):
+    """The arrays of an env whose actions are steps of a catalog: what a router knows, and what it may do.
+
+    Attributes:
+        chains: (A, CHAIN_STEPS) STEP, what the actions mean.
+        gaps: (R,) float64, nominal mean time between a router's arrivals, in ticks.
+    """
+
+    linked = (*Sight.linked, "chains", "gaps")
 
     def __init__(self, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> None:
         """Allocate, and note the constants.
@@ -97,36 +140,9 @@ class View:
         """
         chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
         self.chains: Array = chains.reshape(len(catalog), observe.CHAIN_STEPS)
-        self.observation = np.zeros(observation_size(scenario, with_state), np.float32)
-        self.mask = np.zeros(len(catalog), np.int8)
-        self.outcome: Array = np.zeros((), observe.OUTCOME)
-        self._gaps = nominal_gaps(scenario, tick)
-        self._record: npt.NDArray[Any] = np.zeros(1, observe.VIEW)
-        self._record["actions"], self._record["with_state"] = len(catalog), with_state
-        self._record["service"] = mean_service_time(scenario)
-        self._record["fastest"] = max(pool.rate for pool in scenario.pools)
-        self._record["load"] = min(scenario.nominal_load, LARGEST_LOAD) / LARGEST_LOAD
-        prices = scenario.prices
-        self._record["price"] = observed_price(prices, mean_service_time(scenario))
-        self._record["wait_price"], self._record["block_price"] = prices.wait, prices.block
-        self._record["message_price"] = prices.message
-        self._link()
-
-    @property
-    def address(self) -> int:
-        """What the kernels know the view by."""
-        return int(self._record.ctypes.data)
-
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
-        self.__dict__.update(attributes)
-        self._link()
-
-    def _link(self) -> None:
-        """Write the addresses of all arrays where the kernels read them."""
-        for name in ("observation", "mask", "outcome", "chains"):
-            self._record[name] = getattr(self, name).ctypes.data
-        self._record["gaps"] = self._gaps.ctypes.data
+        self.gaps = nominal_gaps(scenario, tick)
+        super().__init__(scenario, observation_size(scenario, with_state), len(catalog))
+        self._record["with_state"] = with_state
 
 
 def nominal_gaps(scenario: Scenario, tick: float) -> npt.NDArray[np.float64]:

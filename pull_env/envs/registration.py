@@ -22,6 +22,8 @@ ENVS: dict[str, dict[str, Any]] = {  # what `register` is told, by id
         "entry_point": "pull_env.envs.multi_objective:MORouterEnv",
         "disable_env_checker": True,  # it takes a reward that is a vector for a mistake
     },
+    "pull_env/Dispatch-v0": {"entry_point": "pull_env.envs.dispatch:DispatchEnv"},
+    "pull_env/Control-v0": {"entry_point": "pull_env.envs.control:ControlEnv"},
     **{preset_id(name): {**ROUTER, "kwargs": {"scenario": name}} for name in scenario_names()},
 }
 

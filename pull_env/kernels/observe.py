@@ -84,7 +84,13 @@ def observe(system: int, router: int, view: int) -> None:
     if view_at(view, 0).with_state:
         observe_state(system, router, view)
     mark_real_actions(system, router, view)
-    outcome = outcome_at(view_at(view, 0).outcome, 0)
+    stamp(system, view)
+
+
+@kernel
+def stamp(system: int, view: int) -> None:
+    """Write who is asked now, and when."""
+    head, outcome = head_of(system), outcome_at(view_at(view, 0).outcome, 0)
     outcome.router = head.router
     outcome.time = head.now * head.tick
 
@@ -127,7 +133,7 @@ def observe_router(system: int, router: int, view: int) -> None:
     """Write what `router` knows beyond the pools."""
     own, sight, at = router_of(system, router), view_at(view, 0), head_of(system).J * POOL_ENTRIES
     gap = real_at(sight.gaps, router).value
-    write(view, at, gap / (gap + own.gap))
+    write(view, at, gap / (gap + own.gap) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
     write(view, at + 1, own.empty)
     write(view, at + 2, sight.price)
     write(view, at + 3, sight.load)

@@ -88,21 +88,28 @@ def rollout(system: int, chain: int, steps: int, customers: int) -> int:
 
 @kernel
 def turn(system: int, chain: int, steps: int, view: int) -> None:
-    """Place the customer at hand by the chain of `steps` steps, run on to the next, and show it in `view`.
+    """Place the customer at hand by the chain of `steps` steps, run on to the next, and show it in `view`."""
+    head = head_of(system)
+    router, before = head.router, messages_sent(system)
+    place(system, chain, steps)
+    settle_turn(system, before, view)
+    observe(system, head.router if head.router >= 0 else router, view)
 
-    The cost of the step is that of the customer placed and of all messages from its arrival to the next, so
-    that the costs of all steps add up to the cost of the run.
+
+@kernel
+def settle_turn(system: int, before: int, view: int) -> None:
+    """Run on to the next customer, and write to `view` what the one just placed has cost.
+
+    The cost is that of the customer and of all messages from its arrival, when `before` had been sent, to the
+    next, so that the costs of all turns add up to the cost of the run.
     """
     head, sight = head_of(system), view_at(view, 0)
     outcome = outcome_at(sight.outcome, 0)
-    router, before = head.router, messages_sent(system)
-    place(system, chain, steps)
     outcome.wait, outcome.lost = head.wait, head.lost
     advance(system)
     outcome.messages = messages_sent(system) - before
     outcome.cost = sight.block_price if outcome.lost else sight.wait_price * outcome.wait
     outcome.cost += sight.message_price * outcome.messages
-    observe(system, head.router if head.router >= 0 else router, view)
 
 
 @kernel
