@@ -47,8 +47,8 @@ def made(study: Study, rows: Sequence[Row]) -> str:
         f"of simulation; seed {different([row['run']['seed'] for row in rows])}; pull_env "
         f"{different([row['package']['version'] for row in rows])}, commit {different(commits)}; "
         f"Python {machine['python']}, {different(versions)}; {machine['processor']}, "
-        f"{machine['cores']} cores. The rows are in [{study.name}.jsonl]({study.name}.jsonl); page and figure are made from them by "
-        f"`python -m baselines.reproduce {study.name} --page`."
+        f"{machine['cores']} cores. The rows are in [{study.name}.jsonl]({study.name}.jsonl); "
+        f"page and figure are made from them by `python -m baselines.reproduce {study.name} --page`."
     )
 
 
