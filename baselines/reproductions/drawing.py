@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from pull_env.estimates import Estimate
 
@@ -35,6 +36,8 @@ def dress(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_ylabel(y, fontsize=FONT)
     axes.tick_params(labelsize=FONT - 1)
     axes.grid(alpha=0.25, linewidth=0.6)
+    if axes.get_xscale() == "log":
+        axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def points(
@@ -45,11 +48,14 @@ def points(
     style: int,
     hollow: bool = False,
 ) -> None:
-    """Draw estimates with their intervals; those that are not claimed, or 0 on a logarithm, are left out."""
+    """Draw estimates with their intervals; those that are not claimed, or 0 on a logarithm, are left out.
+
+    On a logarithm a bar ends at a quarter of the mean, as it may reach down to 0.
+    """
     marker, colour, _ = STYLES[style]
     logarithm = axes.get_yscale() == "log"
     seen = [
-        (x, v.mean, min(v.mean - v.low, 0.999 * v.mean) if logarithm else v.mean - v.low, v.high - v.mean)
+        (x, v.mean, v.mean - (max(v.low, v.mean / 4) if logarithm else v.low), v.high - v.mean)
         for x, v in zip(places, values, strict=True)
         if math.isfinite(v.mean) and (v.mean > 0.0 or not logarithm)
     ]

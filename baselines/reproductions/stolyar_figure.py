@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from baselines.reproductions.drawing import FONT, STYLES, dress, line, panels, points
-from baselines.reproductions.stolyar_sections import chosen, routers, scaled_empty, value
+from baselines.reproductions.stolyar_sections import chosen, routers, scaled_empty, small_law, value
 from baselines.reproductions.study import Row
 
 CAPTION = (
@@ -48,11 +48,18 @@ def _by_routers(axes: Axes, rows: Sequence[Row], system: str, measure: str, titl
             found = chosen(rows, experiment, name=system, R=r)
             drawn = [value(row, measure) for row in found]
             points(axes, [row["point"]["n"] for row in found], drawn, label, style % len(STYLES), hollow)
-        law = [
-            row for row in chosen(rows, "size", "watched", name=system, R=r) if row["extra"]["law late"] < 0.3
-        ]
-        if measure == "late" and r > 1:
-            line(axes, *_across(law, lambda row: float(row["extra"]["law late"])), style % len(STYLES))
+        if measure == "late":
+            found = [row for row in chosen(rows, "size", "watched", name=system, R=r) if small_law(row)]
+            line(axes, *_across(found, lambda row: float(row["extra"]["law late"])), style % len(STYLES))
+    _name_unstable(axes, chosen(rows, "size", name=system))
+
+
+def _name_unstable(axes: Axes, rows: Sequence[Row]) -> None:
+    """Write which points are not drawn as their queues grow."""
+    names = [f"n = {row['point']['n']}, R = {row['point']['R']}" for row in rows if not row["stable"]]
+    if names:
+        text = "queues grow, not drawn:\n" + "\n".join(names)
+        axes.text(0.03, 0.03, text, transform=axes.transAxes, fontsize=FONT - 1, va="bottom")
 
 
 def _across(rows: Sequence[Row], of: Callable[[Row], float]) -> tuple[list[float], list[float]]:

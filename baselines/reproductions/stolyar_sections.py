@@ -127,7 +127,7 @@ def _nobody_waits(rows: Sequence[Row], name: str) -> Section:
                 _cell(row, "p_wait"),
                 _cell(row, "p_block") if name == "finite" else "0",
                 _cell(row, "late"),
-                _small_law(row),
+                small_law(row) or "-",
                 shown(value(row, "total")),
                 _state(row),
             )
@@ -140,10 +140,10 @@ def _nobody_waits(rows: Sequence[Row], name: str) -> Section:
     )
 
 
-def _small_law(row: Row) -> str:
-    """Return what the 1/n law says where n is large enough for it."""
+def small_law(row: Row) -> str:
+    """Return what the 1/n law says; nothing where n is too small for a limit, or there is one router."""
     law = row["extra"]["law late"]
-    return f"{law:.3g}" if 0.0 < law < LAW_MOST else "-"
+    return f"{law:.3g}" if 0.0 < law < LAW_MOST else ""
 
 
 def _ladder(rows: Sequence[Row], name: str, r: int) -> list[Row]:
@@ -236,7 +236,7 @@ def _law(rows: Sequence[Row]) -> Section:
         ],
         reproduced=together(verdicts),
         verdict=f"Criterion: at the largest n of each load and R the interval lies within {LAW_CLOSE:.0%} of "
-        f"c: {verdicts.count(True)} do, {verdicts.count(None)} cross an end, {verdicts.count(False)} outside.",
+        f"c: {verdicts.count(True)} do, {verdicts.count(None)} cross an end, {verdicts.count(False)} not.",
     )
 
 
