@@ -19,14 +19,24 @@ def within(value: Estimate, target: float, tolerance: float) -> bool | None:
     return False if value.high < low or value.low > high else None
 
 
+def above(value: Estimate, bound: float) -> bool | None:
+    """Tell whether an interval lies above `bound`; None if it holds it."""
+    return True if value.low > bound else False if value.high < bound else None
+
+
 def vanishing(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
     """Tell whether values fall towards 0: nowhere up, and by `factor` from the first to the last.
 
     False: an interval lies wholly above the one before it. None: not by the factor, intervals considered.
     """
-    if any(after.low > before.high for before, after in pairwise(values)):
+    if rises(values):
         return False
     return True if len(values) > 1 and factor * values[-1].high < values[0].low else None
+
+
+def rises(values: Sequence[Estimate]) -> bool:
+    """Tell whether an interval lies wholly above the one before it."""
+    return any(after.low > before.high for before, after in pairwise(values))
 
 
 def together(verdicts: Iterable[bool | None]) -> bool | None:

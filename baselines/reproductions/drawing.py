@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,11 +14,12 @@ from matplotlib.ticker import NullFormatter
 from pull_env.estimates import Estimate
 
 FONT = 8
-STYLES = (  # marker, colour (Okabe and Ito), dashes of the line of theory
+STYLES: tuple[tuple[str, str, Any], ...] = (  # marker, colour (Okabe and Ito), dashes of the line of theory
     ("o", "#0072B2", "-"),
     ("s", "#D55E00", "--"),
     ("^", "#009E73", ":"),
     ("D", "#CC79A7", "-."),
+    ("v", "#E69F00", (0, (5, 1, 1, 1, 1, 1))),
 )
 
 
@@ -78,4 +80,4 @@ def points(
 def line(axes: Axes, places: Sequence[float], values: Sequence[float], style: int, label: str = "") -> None:
     """Draw what theory says."""
     _, colour, dashes = STYLES[style]
-    axes.plot(places, values, dashes, color=colour, linewidth=1, label=label or "_", zorder=1)
+    axes.plot(places, values, linestyle=dashes, color=colour, linewidth=1, label=label or "_", zorder=1)

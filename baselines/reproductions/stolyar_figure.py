@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from baselines.reproductions.drawing import FONT, STYLES, dress, line, panels, points
-from baselines.reproductions.stolyar_sections import chosen, routers, scaled_empty, small_law, value
-from baselines.reproductions.study import Row
+from baselines.reproductions.stolyar_sections import chosen, routers, scaled_empty, small_law
+from baselines.reproductions.study import Row, value
 
 CAPTION = (
     "Filled points: stationary; hollow ones: watched for a short while from an even split of the messages, "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from baselines.report import shown
 from baselines.reproductions.criteria import together, vanishing, within
-from baselines.reproductions.study import Row, Section, recalled
+from baselines.reproductions.study import Row, Section, recalled, value
 from pull_env.estimates import Estimate, from_error
 
 SYSTEMS = {
@@ -43,14 +43,6 @@ def chosen(rows: Sequence[Row], *experiments: str, **wanted: object) -> list[Row
         and all(row["point"][key] == value for key, value in wanted.items())
     ]
     return sorted(found, key=lambda row: (row["point"]["R"], row["point"]["n"]))
-
-
-def value(row: Row, name: str) -> Estimate:
-    """Return a measure of a row, of `extra` or else of `measures`, or a kind of messages."""
-    if name in row["extra"]:
-        return recalled(row["extra"][name])
-    measures = row["measures"]
-    return recalled(measures[name] if name in measures else measures["messages"][name])
 
 
 def scaled(estimate: Estimate, factor: float, shift: float = 0.0) -> Estimate:

@@ -86,7 +86,7 @@ def measured(
     policy: Policy,
     result: Result,
     point: Mapping[str, Any],
-    extra: Mapping[str, Estimate | float],
+    extra: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return a row of `baselines.rows` with two more keys.
 
@@ -96,7 +96,7 @@ def measured(
         policy: What its routers followed.
         result: What was measured.
         point: The experiment and its coordinates, plain values.
-        extra: Further measures and what theory says, by name.
+        extra: Further measures and what theory says, by name: estimates, numbers and lists of them.
     """
     content = row(scenario, policy, result, command=setup.command, workers=setup.workers)
     further = {name: x.to_dict() if isinstance(x, Estimate) else x for name, x in extra.items()}
@@ -111,3 +111,11 @@ def recalled(content: Mapping[str, Any]) -> Estimate:
     if high is None:
         return from_error(mean, float("inf"), count)
     return from_error(mean, (high - mean) / student(0.95, count) if count > 1 else 0.0, count)
+
+
+def value(row: Row, name: str) -> Estimate:
+    """Return a measure of a row by name: of `extra`, of `measures`, or a kind of messages."""
+    if name in row["extra"]:
+        return recalled(row["extra"][name])
+    measures = row["measures"]
+    return recalled(measures[name] if name in measures else measures["messages"][name])
