@@ -92,10 +92,10 @@ QUICK = Sizes(
 FULL = Sizes(
     customers=4_000_000,
     settled=(50, 100, 300, 1000, 3000, 10_000),
-    watched=((100_000, 1), (100_000, 2), (100_000, 10), (1_000_000, 10)),
+    watched=tuple(product((100_000, 1_000_000), (1, 2, 5, 10))),
     watched_customers=5_000_000,
     fallback=(50, 100, 300),
-    law=((0.5, 480, 2), (0.7, 1000, 2), (0.9, 3000, 2), (0.9, 3000, 5), (0.9, 3000, 10), (0.95, 6000, 2)),
+    law=((0.5, 480, 2), (0.7, 1000, 2), (0.9, 3000, 2), (0.9, 3000, 5), (0.9, 3000, 10), (0.95, 12_000, 2)),
     law_spans=1500,  # an interval of a tenth at R = 2: their number limits n
     growing=(100, 1000, 10_000),
 )
@@ -147,7 +147,7 @@ def watched(setup: Setup, scenario: Scenario, customers: int) -> Row:
     warmup = math.ceil(service_times(scenario, FILLED))
     split = split_relaxation(scenario) * scenario.total_arrival_rate
     spans = (warmup + customers / 2) / split if scenario.routers > 1 else None
-    return point(setup, "watched", scenario, "pull", customers, warmup, 4, spans)
+    return point(setup, "watched", scenario, "pull", customers, warmup, 3, spans)
 
 
 def service_times(scenario: Scenario, count: float) -> float:

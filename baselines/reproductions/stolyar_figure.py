@@ -60,7 +60,7 @@ def _name_unstable(axes: Axes, rows: Sequence[Row]) -> None:
     names = [f"n = {row['point']['n']}, R = {row['point']['R']}" for row in rows if not row["stable"]]
     if names:
         text = "queues grow, not drawn:\n" + "\n".join(names)
-        axes.text(0.03, 0.03, text, transform=axes.transAxes, fontsize=FONT - 1, va="bottom")
+        axes.text(0.42, 0.03, text, transform=axes.transAxes, fontsize=FONT - 1, va="bottom")
 
 
 def _across(rows: Sequence[Row], of: Callable[[Row], float]) -> tuple[list[float], list[float]]:
