@@ -81,7 +81,7 @@ def _one_length(rows: Sequence[Row]) -> Section:
     holds = [above(value(row, "share"), row["extra"]["bound"]) for row in told]
     grows = {
         key: _rises_in_all([value(row, "share") for row in ladder])
-        for key, ladder in ladders(rows, ("empty",)).items()
+        for key, ladder in ladders(told, ("empty",)).items()
     }
     return Section(
         heading="Almost all queues have length k",
@@ -105,10 +105,11 @@ def _one_length(rows: Sequence[Row]) -> Section:
             for row in rows
         ],
         reproduced=together([*holds, *grows.values()]),
-        verdict="Criterion: at every point with a positive bound the interval lies above it, and from the "
-        "smallest n of each alpha and beta to the largest the share rises, intervals considered (empty "
-        f"starts). {holds.count(True)} of {len(holds)} points lie above the bound, {holds.count(False)} "
-        f"below; {list(grows.values()).count(True)} of {len(grows)} rise.",
+        verdict="Criterion, where the bound is positive (elsewhere it says nothing): at every point the "
+        "interval lies above it, and from the smallest n of each alpha and beta to the largest the share "
+        f"rises, intervals considered (empty starts). {holds.count(True)} of {len(holds)} points lie above "
+        f"the bound, {holds.count(False)} below; {list(grows.values()).count(True)} of {len(grows)} shares "
+        "rise.",
     )
 
 
