@@ -27,9 +27,8 @@ from pull_env.system import Simulator, encode
 from pull_env.theory.formulas import equilibrium_length, supermarket_tail
 
 SOURCE = (
-    "G. Brightwell, M. Luczak, The supermarket model with arrival rate tending to one (2012), "
-    "arXiv:1201.5523; and with M. Fairthorne, The supermarket model with bounded queue lengths in "
-    "equilibrium, J. Statistical Physics 173 (2018), 1149-1194."
+    "G. Brightwell, M. Luczak, The supermarket model with arrival rate tending to one (2012), arXiv:1201.5523; "
+    "continued with M. Fairthorne, The supermarket model with bounded queue lengths in equilibrium (2018)."
 )
 ABOUT = (
     "Each customer joins the shortest of d queues drawn at random. For d fixed and a load fixed the queues "
@@ -128,9 +127,9 @@ def measurements(setup: Setup, sizes: Sizes, large: Large) -> Iterator[Callable[
     """Yield measurements from an empty system and from long queues; of large systems, from near the limit."""
     for regime, several, part in sizes:
         for n, start in product(several, ("empty", "long queues")):
-            path, small = part * regime.time_scale(n), n <= 3000  # small systems fluctuate more
-            counted, replications = (2 * path, 8) if small else (path, 4)
-            length = Length(path + 2 * excess(regime, n, start), counted, replications)
+            path = part * regime.time_scale(n)
+            counted = 2 * path if n <= 3000 else path  # small systems fluctuate more
+            length = Length(path + 2 * excess(regime, n, start), counted, 8)
             yield partial(run, setup, regime, n, start, length)
     for regime, n, path, counted in large:
         for start in ("below", "above"):
