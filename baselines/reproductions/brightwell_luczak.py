@@ -27,8 +27,9 @@ from pull_env.system import Simulator, encode
 from pull_env.theory.formulas import equilibrium_length, supermarket_tail
 
 SOURCE = (
-    "G. Brightwell, M. Luczak, The supermarket model with arrival rate tending to one (2012), arXiv:1201.5523; "
-    "continued with M. Fairthorne, The supermarket model with bounded queue lengths in equilibrium (2018)."
+    "G. Brightwell, M. Luczak, The supermarket model with arrival rate tending to one (2012), "
+    "arXiv:1201.5523; continued with M. Fairthorne, The supermarket model with bounded queue lengths in "
+    "equilibrium (2018)."
 )
 ABOUT = (
     "Each customer joins the shortest of d queues drawn at random. For d fixed and a load fixed the queues "
