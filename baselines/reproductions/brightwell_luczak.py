@@ -99,9 +99,9 @@ LARGEST = Regime(0.3, 0.2)  # so few choices that a million servers can be simul
 Sizes = Sequence[tuple[Regime, Sequence[int], float]]  # sizes, and the path as a share of k d^(k-1) log n
 Large = Sequence[tuple[Regime, int, float, float]]  # n, time units of the path and counted
 QUICK: Sizes = (
-    (ONE, (300, 1000), 1.5),
+    (ONE, (300, 3000), 1.5),
     (TWO, (1000, 3000), 0.6),
-    (TWO_AT_MOST, (1000, 2000), 0.6),
+    (TWO_AT_MOST, (3000,), 0.6),
     (THREE, (500, 1000), 0.3),
 )
 FULL: Sizes = (
