@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from pull_env.policy import Send
 from pull_env.results import Counts, Recorder, summarise
 from pull_env.scenario import Pool, Scenario
 from pull_env.simulation import BATCHES
-from pull_env.system import Simulator, encode
+from pull_env.system import Array, Simulator, encode
 from pull_env.theory.formulas import equilibrium_length, supermarket_tail
 
 SOURCE = (
@@ -164,9 +165,14 @@ def run(setup: Setup, regime: Regime, n: int, start: str, length: Length) -> Row
     started = time.perf_counter()
     scenario = Scenario((Pool(n),), load=regime.load(n), name=f"alpha {regime.alpha:g}, beta {regime.beta:g}")
     threads = min(setup.workers or os.cpu_count() or 1, length.replications)
+    stop = Event()
     with ThreadPoolExecutor(threads) as pool:
-        watch_one = partial(watch, scenario, regime, start, length, setup.seed)
-        watched = list(pool.map(watch_one, range(length.replications)))
+        watch_one = partial(watch, scenario, regime, start, length, stop, setup.seed)
+        try:
+            watched = list(pool.map(watch_one, range(length.replications)))
+        except BaseException:
+            stop.set()  # or an interruption would wait for the threads to finish
+            raise
     result = summarise(
         scenario,
         [w.counts for w in watched],
@@ -186,9 +192,13 @@ def path_customers(scenario: Scenario, length: Length) -> int:
 
 
 def watch(
-    scenario: Scenario, regime: Regime, start: str, length: Length, seed: int, replication: int
+    scenario: Scenario, regime: Regime, start: str, length: Length, stop: Event, seed: int, replication: int
 ) -> Watched:
-    """Run one replication: blind sending, the path of the policy, and the time that counts."""
+    """Run one replication: blind sending, the path of the policy, and the time that counts.
+
+    Raises:
+        KeyboardInterrupt: `stop` was set.
+    """
     n, steps = scenario.servers, make("power-of-d", d=regime.choices(scenario.servers)).steps
     simulator = Simulator(scenario, steps, None)
     simulator.reset(seed, 100 * list(STARTS).index(start) + replication)  # starts are independent
@@ -199,17 +209,23 @@ def watch(
     began = float(head["now"][0])
     path = [_look(simulator, regime, began)]
     for _ in range(STEPS):
-        simulator.run(chain, path_customers(scenario, length) // STEPS)
+        _go(simulator, chain, path_customers(scenario, length) // STEPS, stop)
         path.append(_look(simulator, regime, began))
     recorder, snapshots = Recorder(simulator), []
     for _ in range(BATCHES):
-        simulator.run(chain, math.ceil(length.counted * scenario.total_arrival_rate / BATCHES))
+        _go(simulator, chain, math.ceil(length.counted * scenario.total_arrival_rate / BATCHES), stop)
         recorder.mark()
         path.append(_look(simulator, regime, began))
         snapshots.append(_law(simulator))
     levels = max(map(len, snapshots))
     padded = np.array([np.pad(law, (0, levels - len(law))) for law in snapshots])
     return Watched(np.array(path), padded, recorder.counts())
+
+
+def _go(simulator: Simulator, chain: Array, customers: int, stop: Event) -> None:
+    if stop.is_set():
+        raise KeyboardInterrupt
+    simulator.run(chain, customers)
 
 
 def _law(simulator: Simulator) -> Floats:
