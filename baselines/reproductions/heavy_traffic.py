@@ -19,9 +19,9 @@ from pull_env.scenario import Pool, Scenario
 from pull_env.simulation import BATCHES, simulate
 
 REPLICATIONS = 8
-LOOKS = 8 * BATCHES  # snapshots of a replication, where they are taken
-NEAR = 0.03  # half width up to which an interval that holds a limit counts as met
-REFUSED = 0.01  # a curve is refused where chance would miss the points so far more rarely
+LOOKS = 4  # snapshots in each batch, where they are taken
+NEAR = 0.03  # how far from 1 an interval may reach that counts as a limit of 1: fits are no better than that
+REFUSED = 0.001  # a curve is refused where chance would miss the points so far more rarely
 
 METHOD = (
     "Arrivals and ticks of service do not depend on the policy, so that on the same seed one pooled server "
@@ -29,10 +29,12 @@ METHOD = (
     "measured difference to it: the same mean, less noise."
 )
 FIT = (
-    "The limit is that of the curve a + b (1 - rho) + c (1 - rho)^2, fitted by weighted least squares to the "
-    "highest loads, as many as chi squared does not refuse; its interval covers chance, not the choice of "
-    "curve."
+    "The limit is that of the curve a + b (1 - rho) + c (1 - rho)^2, fitted by weighted least squares to "
+    "the highest loads, as many as chi squared does not refuse. Its error is that of chance, and, in "
+    "quadrature, the step that the limit makes when the lowest of these loads is left out."
 )
+
+Point = tuple[float, float | None, Estimate]  # Load, y, value. y: a threshold that grows; None: 1 - rho
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,10 @@ def run_at(load: float, seed: int, relaxations: float, settle: float, workers: i
         settle: Relaxation times of the pooled server that the warm-up takes.
         workers: Threads.
     """
-    customers, whole = relaxation(load) * relaxations, REPLICATIONS * LOOKS  # batches and snapshots divide it
+    customers, whole = (
+        relaxation(load) * relaxations,
+        REPLICATIONS * BATCHES * LOOKS,
+    )  # batches and snapshots divide it
     return Run(
         load, whole * math.ceil(customers / whole), math.ceil(settle * relaxation(load)), seed, workers
     )
@@ -121,37 +126,44 @@ def holds(value: Estimate, target: float, level: float) -> bool | None:
     return low <= target <= high if math.isfinite(value.mean) else None
 
 
-def reaches(value: Estimate, least: float, level: float) -> bool | None:
-    """Tell whether a limit is `least`, below which nothing can be.
+def is_one(value: Estimate, level: float) -> bool | None:
+    """Tell whether a limit of (1 - rho) E[N] is 1, up to NEAR.
 
-    None: the interval is wider than NEAR to each side, or lies below, so that the curve does not fit.
+    None: the interval reaches further, or lies below, where no policy can be, so that the curve does not fit.
     """
     low, high = value.interval(level)
-    if low > least:
+    if low > 1.0 + NEAR:
         return False
-    return True if high >= least and high - low <= 2 * NEAR else None
+    return True if low >= 1.0 - NEAR and high <= 1.0 + NEAR else None
 
 
-def limit(points: Sequence[tuple[float, float | None, Estimate]]) -> Estimate:
-    """Return a of the curve a + b x + c x y, x = 1 - rho, that fits (1 - rho) E[N]; see FIT.
+def limit(points: Sequence[Point]) -> Estimate:
+    """Return (1 - rho) E[N], or another measure, carried to rho = 1; see FIT.
 
-    Where the curve is refused by four points, or a value is not claimed, nothing is claimed.
-
-    Args:
-        points: Load, y and value, with independent errors. y is a threshold that grows: E[N] has terms in
-            proportion to it; None: y = x.
+    Where the curve is refused by the four highest loads, or a value is not claimed, nothing is claimed.
     """
     if not all(math.isfinite(value.error) and value.error > 0.0 for _, _, value in points):
         return unclaimed(REPLICATIONS)
     highest = sorted(points, key=lambda point: -point[0])
     for used in range(len(highest), 3, -1):
-        x = np.array([1.0 - load for load, _, _ in highest[:used]])
-        y = np.array([1.0 - load if y is None else y for load, y, _ in highest[:used]])
-        weight = np.array([1.0 / value.error for _, _, value in highest[:used]])
-        design = np.column_stack([np.ones(used), x, x * y]) * weight[:, None]
-        target = np.array([value.mean for _, _, value in highest[:used]]) * weight
-        fitted = np.linalg.lstsq(design, target, rcond=None)[0]
-        if stats.chi2.sf(float(((design @ fitted - target) ** 2).sum()), used - 3) > REFUSED:
-            error = math.sqrt(float(np.linalg.inv(design.T @ design)[0, 0]))
-            return from_error(float(fitted[0]), error, REPLICATIONS)
+        curve, shorter = _curve(highest[:used]), _curve(highest[: used - 1])
+        if curve and shorter and stats.chi2.sf(curve[2], used - 3) > REFUSED:
+            return from_error(curve[0], math.hypot(curve[1], shorter[0] - curve[0]), REPLICATIONS)
     return unclaimed(REPLICATIONS)
+
+
+def _curve(points: Sequence[Point]) -> tuple[float, float, float] | None:
+    """Return a, its standard error, and chi squared of the curve a + b x + c x y, x = 1 - rho.
+
+    None: the points do not tell its terms apart.
+    """
+    x = np.array([1.0 - load for load, _, _ in points])
+    y = np.array([1.0 - load if y is None else y for load, y, _ in points])
+    weight = np.array([1.0 / value.error for _, _, value in points])
+    design = np.column_stack([np.ones(x.size), x, x * y]) * weight[:, None]
+    target = np.array([value.mean for _, _, value in points]) * weight
+    fitted, _, rank, _ = np.linalg.lstsq(design, target, rcond=None)
+    if rank < 3:
+        return None
+    error = math.sqrt(float(np.linalg.inv(design.T @ design)[0, 0]))
+    return float(fitted[0]), error, float(((design @ fitted - target) ** 2).sum())

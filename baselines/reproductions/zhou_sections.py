@@ -12,9 +12,9 @@ from baselines.reproductions.heavy_traffic import (
     NEAR,
     REPLICATIONS,
     holds,
+    is_one,
     joint,
     limit,
-    reaches,
     select,
 )
 from baselines.reproductions.study import Row, Section, value
@@ -28,9 +28,9 @@ Limits = Mapping[Key, Estimate]
 
 GROWS = "Where r grows, the last term is c r (1 - rho) instead, as all queues are filled up to about r."
 CRITERION = (
-    "Criterion: optimal where the interval of the fitted limit, jointly at 95 %, holds 1 and reaches at "
-    f"most {NEAR} to each side; not optimal where it lies above 1; else undecided: too wide, or below 1, "
-    "which no policy can be, so that the curve does not fit."
+    f"Criterion: optimal where the interval of the fitted limit, jointly at 95 %, lies within {NEAR} of 1; "
+    "not optimal where it lies above; else undecided: it is wider, or lies below 1, where no policy can "
+    "be, so that the curve does not fit."
 )
 
 
@@ -205,7 +205,7 @@ def _logarithmic(rows: Sequence[Row]) -> Section:
     """Decide whether a logarithmic threshold is optimal."""
     found = limits(rows, ["JSQ", "r = 1.5 log x"])
     header, table = _by_load(rows, found, lambda n, rule: "1")
-    decided = {key: reaches(mine, 1.0, joint(len(found))) for key, mine in found.items()}
+    decided = {key: is_one(mine, joint(len(found))) for key, mine in found.items()}
     return Section(
         "A logarithmic threshold is optimal",
         "(1 - rho) E[N] -> 1 where r grows like the logarithm of the mean number of customers; so it does "
@@ -224,9 +224,7 @@ def _polynomial(rows: Sequence[Row]) -> Section:
     found = limits(rows, [*POLYNOMIAL, "random"])
     level = joint(len(found))
     header, table = _by_load(rows, found, lambda n, rule: str(n) if rule in ("r = x^1.5", "random") else "")
-    decided = {
-        (n, rule): reaches(mine, 1.0, level) for (n, rule), mine in found.items() if rule in POLYNOMIAL
-    }
+    decided = {(n, rule): is_one(mine, level) for (n, rule), mine in found.items() if rule in POLYNOMIAL}
     large = [None if x is None else not x for (_, rule), x in decided.items() if rule != "r = x^0.5"]
     alike = together(holds(mine, n, level) for (n, rule), mine in found.items() if rule == "r = x^1.5")
     return Section(
