@@ -88,27 +88,27 @@ class Length:
 
 
 # Customers a server, as a share of the limit's, at which blind sending ends and the policy takes over.
-STARTS = {"empty": 0.0, "long queues": 1.1, "below": 0.85, "above": 1.0}
+STARTS = {"empty": 0.0, "long queues": 1.3, "below": 0.92, "above": 1.0}
 
-ONE = Regime(0.3, 0.6)  # k = 1
+ONE = Regime(0.25, 0.6)  # k = 1
 TWO = Regime(0.5, 0.3)
-TWO_AT_MOST = Regime(0.5, 0.4)  # so many choices that none is longer
+TWO_AT_MOST = Regime(0.45, 0.4)  # so many choices that none is longer
 THREE = Regime(0.75, 0.3)
 LARGEST = Regime(0.3, 0.2)  # so few choices that a million servers can be simulated
 
 Sizes = Sequence[tuple[Regime, Sequence[int], float]]  # sizes, and the path as a share of k d^(k-1) log n
 Large = Sequence[tuple[Regime, int, float, float]]  # n, time units of the path and counted
 QUICK: Sizes = (
-    (ONE, (300, 1000), 2.0),
+    (ONE, (300, 1000), 1.5),
     (TWO, (1000, 3000), 0.6),
-    (TWO_AT_MOST, (1000, 3000), 0.6),
-    (THREE, (300,), 0.5),
+    (TWO_AT_MOST, (1000, 2000), 0.6),
+    (THREE, (500, 1000), 0.3),
 )
 FULL: Sizes = (
-    (ONE, (300, 1000, 3000, 7000), 2.0),
+    (ONE, (300, 1000, 3000, 7000), 1.5),
     (TWO, (1000, 3000, 10_000, 20_000), 0.6),
-    (TWO_AT_MOST, (1000, 3000, 10_000), 0.6),
-    (THREE, (300, 1000, 5000), 0.3),
+    (TWO_AT_MOST, (1000, 3000, 5000), 0.6),
+    (THREE, (1000, 2000, 5000), 0.3),
     (LARGEST, (3000, 10_000, 30_000), 0.6),
 )
 QUICK_LARGE: Large = ((LARGEST, 100_000, 10.0, 8.0),)
@@ -129,11 +129,18 @@ def measurements(setup: Setup, sizes: Sizes, large: Large) -> Iterator[Callable[
     for regime, several, part in sizes:
         for n, start in product(several, ("empty", "long queues")):
             path, small = part * regime.time_scale(n), n <= 3000  # small systems fluctuate more
-            length = Length(path, 2 * path if small else path, 8 if small else 4)
+            counted, replications = (2 * path, 8) if small else (path, 4)
+            length = Length(path + 2 * excess(regime, n, start), counted, replications)
             yield partial(run, setup, regime, n, start, length)
     for regime, n, path, counted in large:
         for start in ("below", "above"):
             yield partial(run, setup, regime, n, start, Length(path, counted, 2))
+
+
+def excess(regime: Regime, n: int, start: str) -> float:
+    """Return in what time the customers above the limit can leave if all servers work."""
+    above = max(STARTS[start] - 1.0, 0.0) * theory(regime, n)["mean"]
+    return above / (1.0 - regime.load(n))
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,8 @@ class Watched:
     """What was seen of one replication.
 
     Attributes:
-        path: (STEPS + 1, 3) time since the policy took over, customers a server, share of queues of length k.
+        path: (STEPS + BATCHES + 1, 3) time since the policy took over, customers a server, share of queues
+            of length k; the counted time included.
         snapshots: (BATCHES, levels) shares of queues by length, in the counted time.
         counts: Counters at the ends of batches.
     """
@@ -167,8 +175,9 @@ def run(setup: Setup, regime: Regime, n: int, start: str, length: Length) -> Row
         seconds=time.perf_counter() - started,
     )
     policy = make("power-of-d", d=regime.choices(n))
+    extra = {**seen(regime, watched), **theory(regime, n), "excess": excess(regime, n, start)}
     where = {"n": n, "alpha": regime.alpha, "beta": regime.beta, "start": start}
-    return measured(setup, scenario, policy, result, where, {**seen(regime, n, watched), **theory(regime, n)})
+    return measured(setup, scenario, policy, result, where, extra)
 
 
 def path_customers(scenario: Scenario, length: Length) -> int:
@@ -196,6 +205,7 @@ def watch(
     for _ in range(BATCHES):
         simulator.run(chain, math.ceil(length.counted * scenario.total_arrival_rate / BATCHES))
         recorder.mark()
+        path.append(_look(simulator, regime, began))
         snapshots.append(_law(simulator))
     levels = max(map(len, snapshots))
     padded = np.array([np.pad(law, (0, levels - len(law))) for law in snapshots])
@@ -214,7 +224,7 @@ def _look(simulator: Simulator, regime: Regime, began: float) -> tuple[float, fl
     return elapsed, float(head["inside"][0]) / simulator.scenario.servers, share
 
 
-def seen(regime: Regime, n: int, watched: list[Watched]) -> dict[str, Any]:
+def seen(regime: Regime, watched: list[Watched]) -> dict[str, Any]:
     """Return the shares of queues of length k and of longer ones, the mean length, when it was met."""
     k = regime.length
     some = [float(w.snapshots[:, k + 1 :].any(axis=1).mean()) for w in watched]
@@ -238,20 +248,18 @@ def seen(regime: Regime, n: int, watched: list[Watched]) -> dict[str, Any]:
 def meeting(path: Floats, mean: float) -> float:
     """Return when the customers a server on a path first meet `mean`; infinite if they do not.
 
-    Long queues come with idle servers, which the policy fills first: so from above they are followed from
-    the highest point of the first half.
+    Long queues come with idle servers, which the policy fills first; so their way starts above `mean` too.
     """
     times, numbers = path[:, 0], path[:, 1]
-    above = numbers[0] > 0.9 * mean
-    first = int(numbers[: STEPS // 2].argmax()) if above else 0
-    passed = np.flatnonzero((numbers[first:] <= mean) if above else (numbers[first:] >= mean))
+    side = numbers - mean if numbers[0] > mean else mean - numbers
+    passed = np.flatnonzero(side <= 0.0)
     if not passed.size:
         return math.inf
-    at = first + int(passed[0])
+    at = int(passed[0])
     if at == 0:
         return 0.0
-    part = (mean - numbers[at - 1]) / (numbers[at] - numbers[at - 1])
-    return float(times[at - 1] + min(max(part, 0.0), 1.0) * (times[at] - times[at - 1]))
+    part = side[at - 1] / (side[at - 1] - side[at])
+    return float(times[at - 1] + part * (times[at] - times[at - 1]))
 
 
 def theory(regime: Regime, n: int) -> dict[str, float]:

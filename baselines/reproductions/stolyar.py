@@ -39,7 +39,6 @@ HALVES = {  # rate and buffer of either half of the servers, and the load
     "unlimited, load 0.8": (((1.0, None), (2.0, None)), 0.8),
 }
 SETTLED = 200  # service times of the slowest servers, after which queues are forgotten
-WATCHED = 5_000_000  # customers
 FAR = 1e6  # servers a router at which the mean field has reached its limit, to five digits
 
 
@@ -63,6 +62,7 @@ class Sizes:
         customers: Counted at a point, at least.
         settled: n of the stationary points.
         watched: n and R of the larger ones.
+        watched_customers: Counted there.
         fallback: n of the points with a fallback by rate.
         law: Load, largest n and R of the points of the 1/n law.
         law_spans: Relaxation times to count there.
@@ -72,6 +72,7 @@ class Sizes:
     customers: int
     settled: tuple[int, ...]
     watched: tuple[tuple[int, int], ...]
+    watched_customers: int
     fallback: tuple[int, ...]
     law: tuple[tuple[float, int, int], ...]
     law_spans: int
@@ -82,6 +83,7 @@ QUICK = Sizes(
     customers=1_000_000,
     settled=(50, 200, 1000),
     watched=((100_000, 10),),
+    watched_customers=1_000_000,
     fallback=(100,),
     law=((0.9, 1000, 2), (0.9, 1000, 10)),
     law_spans=400,
@@ -90,9 +92,10 @@ QUICK = Sizes(
 FULL = Sizes(
     customers=4_000_000,
     settled=(50, 100, 300, 1000, 3000, 10_000),
-    watched=((100_000, 1), (100_000, 2), (100_000, 10), (1_000_000, 10)),
+    watched=tuple(product((100_000, 1_000_000), (1, 2, 5, 10))),
+    watched_customers=5_000_000,
     fallback=(50, 100, 300),
-    law=((0.5, 480, 2), (0.7, 1000, 2), (0.9, 3000, 2), (0.9, 3000, 5), (0.9, 3000, 10), (0.95, 6000, 2)),
+    law=((0.5, 480, 2), (0.7, 1000, 2), (0.9, 3000, 2), (0.9, 3000, 5), (0.9, 3000, 10), (0.95, 12_000, 2)),
     law_spans=1500,  # an interval of a tenth at R = 2: their number limits n
     growing=(100, 1000, 10_000),
 )
@@ -109,7 +112,7 @@ def measurements(setup: Setup, sizes: Sizes) -> Iterator[Callable[[], Row]]:
         for n, routers in product(sizes.settled, (1, 2, 5, 10)):
             yield partial(settled, setup, "size", system(name, n, routers), sizes.customers, 30)
         for n, routers in sizes.watched:
-            yield partial(watched, setup, system(name, n, routers))
+            yield partial(watched, setup, system(name, n, routers), sizes.watched_customers)
     for n in sizes.fallback:
         yield partial(
             settled, setup, "fallback", system("unlimited", n, 10), sizes.customers, 30, "pull-weighted"
@@ -139,12 +142,12 @@ def settled(
     return point(setup, experiment, scenario, policy, counted, warmup, 8, counted / split if split else None)
 
 
-def watched(setup: Setup, scenario: Scenario) -> Row:
+def watched(setup: Setup, scenario: Scenario, customers: int) -> Row:
     """Measure a system too large to become stationary from an even split, once its servers are filled."""
-    warmup, customers = math.ceil(service_times(scenario, FILLED)), WATCHED
+    warmup = math.ceil(service_times(scenario, FILLED))
     split = split_relaxation(scenario) * scenario.total_arrival_rate
     spans = (warmup + customers / 2) / split if scenario.routers > 1 else None
-    return point(setup, "watched", scenario, "pull", customers, warmup, 4, spans)
+    return point(setup, "watched", scenario, "pull", customers, warmup, 3, spans)
 
 
 def service_times(scenario: Scenario, count: float) -> float:

@@ -13,7 +13,8 @@ from baselines.reproductions.study import Row, value
 
 CAPTION = (
     "Filled points: stationary; hollow ones: watched for a short while from an even split of the messages, "
-    "those without a late customer are not drawn. Bars are intervals of 95 %, lines are theory. Two halves: "
+    "those without a late customer are not drawn. Bars are intervals of 95 % (on a logarithm down to a "
+    "quarter of the mean at most), lines are theory. Two halves: "
     "finite: rate 1 with buffer 3 and rate 2 with buffer 1; unlimited: rates 0.5 and 1.5. Load 0.9 but where "
     "it is named; seed {seed}."
 )
@@ -59,7 +60,7 @@ def _name_unstable(axes: Axes, rows: Sequence[Row]) -> None:
     names = [f"n = {row['point']['n']}, R = {row['point']['R']}" for row in rows if not row["stable"]]
     if names:
         text = "queues grow, not drawn:\n" + "\n".join(names)
-        axes.text(0.03, 0.03, text, transform=axes.transAxes, fontsize=FONT - 1, va="bottom")
+        axes.text(0.42, 0.03, text, transform=axes.transAxes, fontsize=FONT - 1, va="bottom")
 
 
 def _across(rows: Sequence[Row], of: Callable[[Row], float]) -> tuple[list[float], list[float]]:
