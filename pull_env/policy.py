@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
@@ -312,9 +313,12 @@ def _known(content: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> 
 _WHOLE = {"pool": 0, "at_most": 1, "threshold": 1, "sample": 1}  # integer fields and their least values
 
 
+_hints = cache(get_type_hints)  # a vector of envs checks the same steps a thousand times
+
+
 def _check(record: Any, where: str) -> None:
     """Refuse a value that its field does not allow: choices by their annotation, numbers by their range."""
-    hints = get_type_hints(type(record))
+    hints = _hints(type(record))
     for field in dataclasses.fields(record):
         value, name = getattr(record, field.name), f"{where}.{field.name}"
         choices = get_args(hints[field.name])

@@ -5,6 +5,8 @@ Symbols: J pools, R routers, A actions, L entries of an observation.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from gymnasium import spaces
 
 from pull_env.envs.catalog import mean_service_time, with_fallback
 from pull_env.kernels import observe
-from pull_env.policy import Step
+from pull_env.policy import Recall, Step, Take
 from pull_env.scenario import Prices, Scenario
 from pull_env.system import Array, encode
 
@@ -73,6 +75,53 @@ def observed_price(prices: Prices, service: float) -> float:
     return 1.0 if scale == 0.0 else prices.message / (prices.message + scale)
 
 
+@dataclass(frozen=True)
+class Constants:
+    """What the kernels need to know and never changes: equal envs share it."""
+
+    chains: Array  # (A, CHAIN_STEPS) STEP  what the actions mean
+    doubtful: Array  # (D,) int32  actions that are not always real
+    gaps: Array  # (R,) float64  nominal mean time between a router's arrivals, in ticks
+    halves: Array  # (J,) float64  queue at which the remembered wait is observed as 1/2
+    observation: Array  # (L,) float32  the entries that never change, else 0
+    mask: Array  # (A,) int8  1: always real
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def of(cls, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> Constants:
+        """Return those of an env; for the arguments see `View`."""
+        chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
+        doubtful = [k for k, step in enumerate(catalog) if isinstance(step, (Take, Recall))]
+        rates = np.array([pool.rate for pool in scenario.pools])
+        mask = np.ones(len(catalog), np.int8)
+        mask[doubtful] = 0
+        return cls(
+            chains=chains.reshape(len(catalog), observe.CHAIN_STEPS),
+            doubtful=np.array(doubtful, np.int32),
+            gaps=nominal_gaps(scenario, tick),
+            halves=rates * mean_service_time(scenario),
+            observation=constant_entries(scenario, with_state),
+            mask=mask,
+        )
+
+
+def constant_entries(scenario: Scenario, with_state: bool) -> Array:
+    """Return an observation in which only the entries stand that never change, (L,) float32.
+
+    The phase of the arrival process is one of them: Poisson arrivals have one phase only.
+    """
+    entries = np.zeros(observation_size(scenario, with_state), np.float32)
+    pools = entries[: len(scenario.pools) * observe.POOL_ENTRIES].reshape(-1, observe.POOL_ENTRIES)
+    fastest = max(pool.rate for pool in scenario.pools)
+    for row, pool in zip(pools, scenario.pools, strict=True):
+        buffer = 1.0 if pool.buffer is None else pool.buffer / (1 + pool.buffer)
+        row[:3] = pool.size / scenario.servers, pool.rate / fastest, buffer
+    end = local_size(scenario)
+    price = observed_price(scenario.prices, mean_service_time(scenario))
+    entries[end - 2 : end] = price, min(scenario.nominal_load, LARGEST_LOAD) / LARGEST_LOAD
+    return entries
+
+
 class View:
     """The arrays of one env that the kernels read and write through its VIEW record.
 
@@ -80,7 +129,7 @@ class View:
         observation: (L,) float32, overwritten at every step.
         mask: (A,) int8, overwritten at every step.
         outcome: () OUTCOME, overwritten at every step.
-        chains: (A, CHAIN_STEPS) STEP, what the actions mean.
+        record: (1,) VIEW.
     """
 
     def __init__(self, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> None:
@@ -95,27 +144,40 @@ class View:
         Raises:
             PolicyError: A step names a pool that the scenario does not have.
         """
-        chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
-        self.chains: Array = chains.reshape(len(catalog), observe.CHAIN_STEPS)
-        self.observation = np.zeros(observation_size(scenario, with_state), np.float32)
-        self.mask = np.zeros(len(catalog), np.int8)
+        self._constants = Constants.of(scenario, catalog, tick, with_state)
+        self.observation: Array = self._constants.observation.copy()
+        self.mask: Array = self._constants.mask.copy()
         self.outcome: Array = np.zeros((), observe.OUTCOME)
-        self._gaps = nominal_gaps(scenario, tick)
-        self._record: npt.NDArray[Any] = np.zeros(1, observe.VIEW)
-        self._record["actions"], self._record["with_state"] = len(catalog), with_state
-        self._record["service"] = mean_service_time(scenario)
-        self._record["fastest"] = max(pool.rate for pool in scenario.pools)
-        self._record["load"] = min(scenario.nominal_load, LARGEST_LOAD) / LARGEST_LOAD
+        self.record: Array = np.zeros(1, observe.VIEW)
+        self.record["doubts"], self.record["with_state"] = self._constants.doubtful.size, with_state
+        self.record["service"] = mean_service_time(scenario)
+        self.record["service_ticks"] = mean_service_time(scenario) / tick
         prices = scenario.prices
-        self._record["price"] = observed_price(prices, mean_service_time(scenario))
-        self._record["wait_price"], self._record["block_price"] = prices.wait, prices.block
-        self._record["message_price"] = prices.message
+        self.record["wait_price"], self.record["block_price"] = prices.wait, prices.block
+        self.record["message_price"] = prices.message
         self._link()
 
     @property
     def address(self) -> int:
         """What the kernels know the view by."""
-        return int(self._record.ctypes.data)
+        return int(self.record.ctypes.data)
+
+    @property
+    def chains(self) -> Array:
+        """What the actions mean, (A, CHAIN_STEPS) STEP."""
+        return self._constants.chains
+
+    def move(self, observation: Array, mask: Array, outcome: Array, record: Array) -> None:
+        """Lie in these arrays from now on, with what stands in the present ones."""
+        for name, place in (
+            ("observation", observation),
+            ("mask", mask),
+            ("outcome", outcome),
+            ("record", record),
+        ):
+            place[...] = getattr(self, name)
+            setattr(self, name, place)
+        self._link()
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
@@ -124,9 +186,10 @@ class View:
 
     def _link(self) -> None:
         """Write the addresses of all arrays where the kernels read them."""
-        for name in ("observation", "mask", "outcome", "chains"):
-            self._record[name] = getattr(self, name).ctypes.data
-        self._record["gaps"] = self._gaps.ctypes.data
+        for name in ("observation", "mask", "outcome"):
+            self.record[name] = getattr(self, name).ctypes.data
+        for name in ("chains", "doubtful", "gaps", "halves"):
+            self.record[name] = getattr(self._constants, name).ctypes.data
 
 
 def nominal_gaps(scenario: Scenario, tick: float) -> npt.NDArray[np.float64]:

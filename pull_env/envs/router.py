@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,8 +17,8 @@ from gymnasium.error import ResetNeeded
 from pull_env.envs.catalog import as_catalog
 from pull_env.envs.observation import View, local_size, observation_box
 from pull_env.kernels import state
+from pull_env.kernels.batch import CHAIN_BYTES, HUNGRY, act
 from pull_env.kernels.observe import CHAIN_STEPS, observe
-from pull_env.kernels.run import turn
 from pull_env.policy import Announce, Policy, Recall, Step, as_announce
 from pull_env.scenario import Scenario, as_scenario
 from pull_env.system import Simulator, encode, needs_calendar
@@ -25,7 +26,7 @@ from pull_env.workload import poisson, workload_of
 
 Observation = npt.NDArray[np.float32]
 
-CHAIN_BYTES = CHAIN_STEPS * state.STEP.itemsize
+read_outcome = struct.Struct("@dd?qqd").unpack_from  # the fields of OUTCOME, faster than numpy gives them
 IDLE_SERVERS_ANNOUNCE = Announce(threshold=1)
 
 
@@ -200,7 +201,7 @@ class RouterEnv(gym.Env[Observation, np.int64]):
             self._entropy = int(self.np_random.integers(2**63))
         self._episode = self._episode + 1 if episode is None else episode
         self.simulator.reset(self._entropy, self._episode)
-        self._left, self._fed = self.customers, self.simulator.supply()
+        self._view.record["left"] = self.customers
         self._link()
         return self._look()
 
@@ -239,7 +240,6 @@ class RouterEnv(gym.Env[Observation, np.int64]):
             What `reset` returns, of the customer then at hand.
         """
         self.simulator.run(encode(tuple(steps), self.scenario), customers)
-        self._fed = self.simulator.supply()
         return self._look()
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
@@ -271,30 +271,30 @@ class RouterEnv(gym.Env[Observation, np.int64]):
 
     def _turn(self, chain: int, steps: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Run the kernel once, and pack what it wrote into fresh arrays and plain numbers."""
-        if self._left == 0:
+        left = act(self._view_address, chain, steps)
+        if left == HUNGRY:
+            self.simulator.supply()
+            left = act(self._view_address, chain, steps)
+        if left < 0:
             raise ResetNeeded("step needs reset before it: the episode has not begun, or has ended")
-        if self._fed == 0:
-            self._fed = self.simulator.supply()
-        turn(self._system_address, chain, steps, self._view_address)
         info = self._info()
-        self._fed -= 1
-        self._left = self._left - 1 if info["router"] >= 0 else 0
-        return self._view.observation.copy(), 0.0 - info["cost"], False, self._left == 0, info
+        return self._view.observation.copy(), 0.0 - info["cost"], False, left == 0, info
 
     def _look(self) -> tuple[Observation, dict[str, Any]]:
         """Return what there is to see before the first step: nothing was caused yet."""
         observe(self._system_address, int(self.simulator.arrays.head["router"][0]), self._view_address)
         outcome = self._view.outcome
-        outcome["cost"] = outcome["wait"] = outcome["lost"] = outcome["messages"] = 0
+        outcome["cost"] = outcome["wait"] = outcome["messages"] = 0
+        outcome["lost"] = False
         return self._view.observation.copy(), self._info()
 
     def _info(self) -> dict[str, Any]:
         view = self._view
-        cost, wait, lost, messages, router, time = view.outcome.item()
+        cost, wait, blocked, messages, router, time = read_outcome(view.outcome)
         return {
             "cost": cost,
             "wait": wait,
-            "blocked": lost == 1,
+            "blocked": blocked,
             "messages": messages,
             "router": router,
             "time": time,
@@ -326,12 +326,12 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         tick = float(self.simulator.arrays.head["tick"][0])
         self._view = View(self.scenario, self.catalog, tick, self.with_state)
         self._policy, self._chain = policy, chain
-        self._left = self._fed = 0  # customers until the end of the episode, and until the next feed
         self._link()
 
     def _link(self) -> None:
         """Look up the addresses once: that costs as much as a step of the kernel."""
         self._system_address, self._view_address = self.simulator.address, self._view.address
+        self._view.record["system"] = self._system_address
         self._chains_address = int(self._view.chains.ctypes.data)
 
 

@@ -6,7 +6,7 @@ An answer, or a pull-message taken, is knowledge; an assignment adds one to a le
 from __future__ import annotations
 
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.state import head_of, memory_of, pool_of, server_of
+from pull_env.kernels.state import UNLIMITED, head_of, memory_of, pool_of, server_of
 
 
 @kernel
@@ -37,14 +37,14 @@ def note_assignment(system: int, router: int, server: int) -> None:
 @kernel
 def best_in_pool(system: int, router: int, pool: int) -> int:
     """Return the entry of the smallest remembered length, the freshest of equals; -1 if there is none."""
-    best = -1
-    for k in range(head_of(system).M):
+    best, least, fresh = -1, UNLIMITED, 0.0
+    for k in range(head_of(system).M):  # without branches: their outcomes cannot be foreseen
         entry = memory_of(system, router, pool, k)
-        if entry.server < 0:
-            continue
-        rival = memory_of(system, router, pool, max(best, 0))
-        if best < 0 or entry.queue < rival.queue or (entry.queue == rival.queue and entry.when > rival.when):
-            best = k
+        tie = (entry.queue == least) & (entry.when > fresh)
+        better = (entry.server >= 0) & ((entry.queue < least) | tie)
+        best = k if better else best
+        least = entry.queue if better else least
+        fresh = entry.when if better else fresh
     return best
 
 

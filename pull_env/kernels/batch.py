@@ -1,0 +1,63 @@
+"""A step of an env, and one of a whole batch of envs, which stand side by side."""
+
+from __future__ import annotations
+
+from pull_env.kernels.jit import kernel
+from pull_env.kernels.observe import CHAIN_STEPS, VIEW, view_at
+from pull_env.kernels.run import turn
+from pull_env.kernels.state import STEP, count_at, head_of
+
+ENDED, HUNGRY = -1, -2  # why an env did not move
+CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
+
+
+@kernel
+def act(view: int, chain: int, steps: int) -> int:
+    """Let the env of `view` take a turn by the chain of `steps` steps.
+
+    Returns:
+        How many customers are left to the episode, 0 where it ended with this one. Or why nothing happened:
+        ENDED, the episode had ended before; HUNGRY, the calendar clock must be fed first.
+    """
+    sight = view_at(view, 0)
+    head = head_of(sight.system)
+    if sight.left == 0 or head.router < 0:
+        return ENDED
+    if head.calendar and head.fed == head.F and head.F > 0:  # F = 0: there is nothing more to feed
+        return HUNGRY
+    turn(sight.system, chain, steps, view)
+    sight.left = sight.left - 1 if head.router >= 0 else 0
+    return sight.left
+
+
+@kernel
+def act_all(views: int, actions: int, left: int, first: int, last: int) -> int:
+    """Let the envs `first` to `last` - 1 act, each by its entry of the catalog.
+
+    Args:
+        views: Address of (envs,) VIEW.
+        actions: Address of (envs,) int64.
+        left: Address of (envs,) int64, which is overwritten by what `act` returns.
+        first: The first env.
+        last: One after the last env.
+
+    Returns:
+        How many envs ended, or did not move.
+    """
+    count = 0
+    for k in range(first, last):
+        view = views + k * VIEW_BYTES
+        chain = view_at(view, 0).chains + count_at(actions, k).value * CHAIN_BYTES
+        now = count_at(left, k)
+        now.value = act(view, chain, CHAIN_STEPS)
+        count += now.value <= 0
+    return count
+
+
+@kernel
+def first_beyond(actions: int, envs: int, end: int) -> int:
+    """Return the first of `envs` int64 that is not from 0 to `end` - 1; `envs` if there is none."""
+    for k in range(envs):
+        if count_at(actions, k).value < 0 or count_at(actions, k).value >= end:
+            return k
+    return envs
