@@ -313,12 +313,14 @@ def _known(content: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> 
 _WHOLE = {"pool": 0, "at_most": 1, "threshold": 1, "sample": 1}  # integer fields and their least values
 
 
-_hints = cache(get_type_hints)  # a vector of envs checks the same steps a thousand times
+@cache  # a vector of envs checks the same steps a thousand times
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _check(record: Any, where: str) -> None:
     """Refuse a value that its field does not allow: choices by their annotation, numbers by their range."""
-    hints = _hints(type(record))
+    hints = _hints(type(record))  # type: ignore[arg-type]
     for field in dataclasses.fields(record):
         value, name = getattr(record, field.name), f"{where}.{field.name}"
         choices = get_args(hints[field.name])

@@ -167,8 +167,8 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         self.scenario = as_scenario(scenario)
         self.catalog = as_catalog(catalog, self.scenario)
         self.announce = as_announce(announce)
-        self.customers = _whole("customers", customers, least=2)
-        self.memory = _whole("memory", memory, least=1)
+        self.customers = whole("customers", customers, least=2)
+        self.memory = whole("memory", memory, least=1)
         if observation not in ("local", "with-state"):
             raise ValueError(f"observation is {observation!r}: it must be 'local' or 'with-state'")
         if render_mode is not None:
@@ -201,7 +201,7 @@ class RouterEnv(gym.Env[Observation, np.int64]):
             self._entropy = int(self.np_random.integers(2**63))
         self._episode = self._episode + 1 if episode is None else episode
         self.simulator.reset(self._entropy, self._episode)
-        self._view.record["left"] = self.customers
+        self.view.record["left"] = self.customers
         self._link()
         return self._look()
 
@@ -240,6 +240,8 @@ class RouterEnv(gym.Env[Observation, np.int64]):
             What `reset` returns, of the customer then at hand.
         """
         self.simulator.run(encode(tuple(steps), self.scenario), customers)
+        if not self.simulator.waiting_customer:
+            self.view.record["left"] = 0
         return self._look()
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
@@ -250,7 +252,7 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         """
         if self._episode < 0:
             raise ResetNeeded("action_masks needs reset before it")
-        return self._view.mask.astype(np.bool_)
+        return self.view.mask.astype(np.bool_)
 
     def check_announce(self, policy: Policy) -> None:
         """Refuse a policy that expects another pull protocol than this env has.
@@ -278,19 +280,19 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         if left < 0:
             raise ResetNeeded("step needs reset before it: the episode has not begun, or has ended")
         info = self._info()
-        return self._view.observation.copy(), 0.0 - info["cost"], False, left == 0, info
+        return self.view.observation.copy(), 0.0 - info["cost"], False, left == 0, info
 
     def _look(self) -> tuple[Observation, dict[str, Any]]:
         """Return what there is to see before the first step: nothing was caused yet."""
         observe(self._system_address, int(self.simulator.arrays.head["router"][0]), self._view_address)
-        outcome = self._view.outcome
+        outcome = self.view.outcome
         outcome["cost"] = outcome["wait"] = outcome["messages"] = 0
         outcome["lost"] = False
-        return self._view.observation.copy(), self._info()
+        return self.view.observation.copy(), self._info()
 
     def _info(self) -> dict[str, Any]:
-        view = self._view
-        cost, wait, blocked, messages, router, time = read_outcome(view.outcome)
+        view = self.view
+        cost, wait, blocked, messages, router, time = read_outcome(view.outcome)  # type: ignore[arg-type]
         return {
             "cost": cost,
             "wait": wait,
@@ -310,7 +312,7 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         if policy is not None:
             policy = policy if isinstance(policy, Policy) else Policy.from_dict(policy)
             self.check_announce(policy)
-        return policy, None if episode is None else _whole("options['episode']", episode, least=0)
+        return policy, None if episode is None else whole("options['episode']", episode, least=0)
 
     def _prepare(self, policy: Policy | None) -> None:
         """Build a simulator that keeps what the catalog, the observation and `policy` read."""
@@ -324,18 +326,18 @@ class RouterEnv(gym.Env[Observation, np.int64]):
             self.scenario, steps, self.announce, memory=self.memory, keep=keep, workload=workload
         )
         tick = float(self.simulator.arrays.head["tick"][0])
-        self._view = View(self.scenario, self.catalog, tick, self.with_state)
+        self.view = View(self.scenario, self.catalog, tick, self.with_state)
         self._policy, self._chain = policy, chain
         self._link()
 
     def _link(self) -> None:
         """Look up the addresses once: that costs as much as a step of the kernel."""
-        self._system_address, self._view_address = self.simulator.address, self._view.address
-        self._view.record["system"] = self._system_address
-        self._chains_address = int(self._view.chains.ctypes.data)
+        self._system_address, self._view_address = self.simulator.address, self.view.address
+        self.view.record["system"] = self._system_address
+        self._chains_address = int(self.view.chains.ctypes.data)
 
 
-def _whole(name: str, value: object, least: int) -> int:
+def whole(name: str, value: object, least: int) -> int:
     """Return `value` if it is a whole number from `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")

@@ -21,7 +21,7 @@ def act(view: int, chain: int, steps: int) -> int:
     """
     sight = view_at(view, 0)
     head = head_of(sight.system)
-    if sight.left == 0 or head.router < 0:
+    if sight.left == 0:
         return ENDED
     if head.calendar and head.fed == head.F and head.F > 0:  # F = 0: there is nothing more to feed
         return HUNGRY
@@ -55,9 +55,18 @@ def act_all(views: int, actions: int, left: int, first: int, last: int) -> int:
 
 
 @kernel
-def first_beyond(actions: int, envs: int, end: int) -> int:
-    """Return the first of `envs` int64 that is not from 0 to `end` - 1; `envs` if there is none."""
+def first_refused(views: int, actions: int, envs: int, size: int, restarts: bool) -> int:
+    """Return the first env that cannot act, `envs` if all can.
+
+    Args:
+        views: Address of (envs,) VIEW.
+        actions: Address of (envs,) int64: one that is not from 0 to `size` - 1 is refused.
+        envs: How many.
+        size: Entries of the catalog.
+        restarts: Whether an env may act whose episode has ended.
+    """
     for k in range(envs):
-        if count_at(actions, k).value < 0 or count_at(actions, k).value >= end:
+        action = count_at(actions, k).value
+        if action < 0 or action >= size or (view_at(views, k).left == 0 and not restarts):
             return k
     return envs

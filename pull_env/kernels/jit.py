@@ -30,7 +30,7 @@ OPTIONS: Any = {
     "error_model": "numpy",
     "boundscheck": False,
     "_nrt": False,
-    "forceinline": True,  # a call between kernels costs as much as what most of them do: this runs twice as fast
+    "forceinline": True,  # a call costs as much as most kernels do: twice as fast
 }
 NUMBERS = {"int": types.int64, "float": types.float64, "np.uint64": types.uint64, "bool": types.boolean}
 
