@@ -266,6 +266,11 @@ class RouterEnv(gym.Env[Observation, np.int64]):
                 f"announce is {self.announce}: {policy.name} needs gymnasium.make(..., announce={wanted})"
             )
 
+    def lie_in(self, *rows: npt.NDArray[Any]) -> None:
+        """Write to these rows of the arrays of a batch from now on; see `View.move`."""
+        self.view.move(*rows)
+        self._link()
+
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         """Take over copied or unpickled parts, which lie elsewhere than the originals."""
         self.__dict__.update(attributes)

@@ -87,7 +87,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         """Check the arguments, and build the envs; see the class."""
         self.num_envs = whole("num_envs", num_envs, least=1)
         self._mode = _mode(autoreset_mode)
-        threads = whole("workers", workers or _threads(num_envs), least=1)
+        threads = whole("workers", _threads(num_envs) if workers is None else workers, least=1)
         first = RouterEnv(**arguments)
         checked = {**arguments, "scenario": first.scenario, "catalog": first.catalog}
         self.envs = [first, *(RouterEnv(**checked) for _ in range(1, num_envs))]
@@ -230,10 +230,12 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
 
     def _adopt(self, k: int) -> None:
         """Let env `k` write to its rows, if it does not: it makes itself a new view for a policy."""
-        view = self.envs[k].view
-        if view is not self._views[k]:
-            view.move(self._observations[k], self._masks[k], self._outcomes[k, ...], self._records[k : k + 1])
-            self._views[k] = view
+        env = self.envs[k]
+        if env.view is not self._views[k]:
+            env.lie_in(
+                self._observations[k], self._masks[k], self._outcomes[k, ...], self._records[k : k + 1]
+            )
+            self._views[k] = env.view
 
     def _restart(self, k: int, **arguments: Any) -> None:
         self.envs[k].reset(**arguments)
