@@ -244,13 +244,18 @@ class RouterEnv(gym.Env[Observation, np.int64]):
             self.view.record["left"] = 0
         return self._look()
 
+    @property
+    def begun(self) -> bool:
+        """Whether an episode has begun."""
+        return self._episode >= 0
+
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return which actions are real, (actions,) flags: the others have nothing to take or recall.
 
         Raises:
             ResetNeeded: No episode has begun.
         """
-        if self._episode < 0:
+        if not self.begun:
             raise ResetNeeded("action_masks needs reset before it")
         return self.view.mask.astype(np.bool_)
 

@@ -130,8 +130,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         chosen = self._chosen(rest.pop("reset_mask", None))
         for k in np.flatnonzero(chosen).tolist():
             self._restart(k, seed=seeds[k], options=rest)
-        self._begun = True
-        return self._observations.copy(), self._infos(chosen)
+        return self.observations(), self._infos(chosen)
 
     def step(self, actions: npt.ArrayLike) -> Stepped:
         """Let every env place its customer at hand by its entry of the catalog, and run on to the next.
@@ -150,7 +149,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         rewards, truncated = 0.0 - self._outcomes["cost"], self._left == 0
         final = self._finish(truncated) if stopped and truncated.any() else {}
         infos = self._infos(self._everyone) | final
-        return self._observations.copy(), rewards, np.zeros(self.num_envs, np.bool_), truncated, infos
+        return self.observations(), rewards, np.zeros(self.num_envs, np.bool_), truncated, infos
+
+    def observations(self) -> npt.NDArray[np.float32]:
+        """Return what all envs see now, as `reset` and `step` did."""
+        return self._observations.copy()
 
     def action_masks(self) -> Flags:
         """Return which actions are real, (num_envs, actions) flags; see `RouterEnv`.
@@ -158,8 +161,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         Raises:
             ResetNeeded: No episode has begun.
         """
-        if not self._begun:
-            raise ResetNeeded("action_masks needs reset before it")
+        self._require_begun("action_masks")
         return self._masks.astype(np.bool_)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -237,6 +239,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             )
             self._views[k] = env.view
 
+    def _require_begun(self, what: str) -> None:
+        self._begun = self._begun or all(env.begun for env in self.envs)
+        if not self._begun:
+            raise ResetNeeded(f"{what} needs reset of all envs before it")
+
     def _restart(self, k: int, **arguments: Any) -> None:
         self.envs[k].reset(**arguments)
         self._adopt(k)
@@ -251,8 +258,8 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             raise ValueError(f"options['reset_mask'] has shape {mask.shape}: it must be ({self.num_envs},)")
         if not mask.any():
             raise ValueError("options['reset_mask'] is False for all envs: it must be True for one at least")
-        if not self._begun and not mask.all():
-            raise ResetNeeded("options['reset_mask'] is False for some envs, which have not begun")
+        if not mask.all():
+            self._require_begun("a reset_mask for some")
         return mask
 
     def _read(self, actions: npt.ArrayLike) -> None:
@@ -262,8 +269,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             raise ValueError(f"actions has shape {given.shape}: it must be {self._actions.shape}, one an env")
         if given.dtype.kind not in "iu":
             raise ValueError(f"actions has dtype {given.dtype}: it must hold whole numbers")
-        if not self._begun:
-            raise ResetNeeded("step needs reset before it: no episode has begun")
+        self._require_begun("step")
         self._actions[...] = given
         size, restarts = self._masks.shape[1], self._mode == AutoresetMode.NEXT_STEP
         k = first_refused(*self._addresses[:2], self.num_envs, size, restarts)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pull_env.kernels.jit import kernel
+from pull_env.kernels.jit import kernel, prefetch
 from pull_env.kernels.observe import CHAIN_STEPS, VIEW, view_at
 from pull_env.kernels.run import turn
-from pull_env.kernels.state import STEP, count_at, head_of
+from pull_env.kernels.state import HEAD, LIST, MEMORY, POOL, ROUTER, STEP, count_at, head_of
 
 ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
+HEAD_BYTES = HEAD.itemsize
+POOL_BYTES, ROUTER_BYTES, LIST_BYTES, MEMORY_BYTES = (r.itemsize for r in (POOL, ROUTER, LIST, MEMORY))
 
 
 @kernel
@@ -46,6 +48,10 @@ def act_all(views: int, actions: int, left: int, first: int, last: int) -> int:
     """
     count = 0
     for k in range(first, last):
+        if k + 2 < last:
+            fetch(view_at(views, k + 2).system, HEAD_BYTES)
+        if k + 1 < last:
+            fetch_at_hand(view_at(views, k + 1).system)
         view = views + k * VIEW_BYTES
         chain = view_at(view, 0).chains + count_at(actions, k).value * CHAIN_BYTES
         now = count_at(left, k)
@@ -70,3 +76,24 @@ def first_refused(views: int, actions: int, envs: int, size: int, restarts: bool
         if action < 0 or action >= size or (view_at(views, k).left == 0 and not restarts):
             return k
     return envs
+
+
+@kernel
+def fetch(address: int, size: int) -> None:
+    """Fetch `size` bytes."""
+    for line in range(0, size, 64):
+        prefetch(address + line)
+
+
+@kernel
+def fetch_at_hand(system: int) -> None:
+    """Fetch what is known to be needed when the customer at hand is placed, but for the head."""
+    head = head_of(system)
+    fetch(head.streams, 128)
+    fetch(head.pools, head.J * POOL_BYTES)
+    router = head.router
+    fetch(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
+    fetch(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)
+    fetch(head.memory + router * head.J * head.M * MEMORY_BYTES, head.J * head.M * MEMORY_BYTES)
+    for j in range(head.J):
+        prefetch(head.law + j * head.Q * 8)

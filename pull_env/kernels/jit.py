@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -111,3 +112,20 @@ def records(dtype: np.dtype[Any]) -> Callable[[int, int], Any]:
 
     compiled: Any = intrinsic(at)
     return compiled
+
+
+def _prefetch(typing_context: Any, address: Any) -> Any:
+    """Fetch the cache line at `address`, which is needed soon, and do not wait for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), (pointer, number, number, number))
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+        line = builder.inttoptr(arguments[0], pointer)
+        builder.call(fetch, (line, number(1), number(3), number(1)))  # to be written, keep, data
+        return context.get_dummy_value()
+
+    return types.none(types.int64), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
