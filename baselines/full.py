@@ -37,3 +37,14 @@ def jfsq() -> Policy:
 def sed() -> Policy:
     """Declare shortest-expected-delay, ties at random."""
     return Policy("sed", (Inspect(rank="delay"),))
+
+
+@policy(
+    "lwl",
+    rule="the least unfinished work in time, of all",
+    messages="2n",
+    reference="D. Daley, Stochastic Processes and their Applications 25 (1987), 301-308",
+)
+def lwl() -> Policy:
+    """Declare least-work-left, ties at random; it needs the calendar clock, which `simulate` chooses."""
+    return Policy("lwl", (Inspect(rank="work"),))

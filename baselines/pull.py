@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baselines.registry import policy
-from pull_env.policy import Announce, Policy, Send, Take
+from pull_env.policy import Announce, Last, Policy, Send, Take
 
 STOLYAR = "A. L. Stolyar, Queueing Systems 85 (2017), 31-65, arXiv:1512.07873"
 
@@ -69,3 +69,28 @@ def jiq() -> Policy:
 def jbt(r: int) -> Policy:
     """Declare join-below-threshold; r = 1 is PULL."""
     return Policy("jbt", (Take(), Send(weights="uniform")), Announce(threshold=r))
+
+
+@policy(
+    "jbt-log",
+    rule="as jbt, with r = ceil(K log(1 / (1 - load))), at most the smallest buffer",
+    messages="pull (at most 1) + remove",
+    reference="X. Zhou, J. Tan, N. Shroff, Proc. ACM SIGMETRICS (2018), arXiv:1710.04357",
+)
+def jbt_log(K: int = 1) -> Policy:
+    """Declare join-below-threshold with the threshold that makes it optimal in heavy traffic."""
+    return Policy("jbt-log", (Take(), Send(weights="uniform")), Announce(growth=float(K)))
+
+
+@policy(
+    "persistent-idle",
+    rule="an idle server that pulled, else the last one that did, even if it is busy now",
+    messages="pull + remove",
+    reference="R. Atar, I. Keslassy, G. Mendelson, A. Orda, S. Vargaftik, Stochastic Systems 10 (2020)",
+)
+def persistent_idle() -> Policy:
+    """Declare persistent-idle: a router always uses the server that has last been idle, as far as it knows.
+
+    Without `Take` all routers would come to use the same server for ever, as only that one announced itself.
+    """
+    return Policy("persistent-idle", (Take(), Last(), Send(weights="uniform")), Announce())

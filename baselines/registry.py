@@ -98,9 +98,10 @@ def make(name: str, **arguments: int) -> Policy:
         made = entry.maker(**values)
     except PolicyError as error:
         raise ValueError(f"policy is {name!r}: {error}") from None
-    shown = ", ".join(str(values.get(key, p.default)) for key, p in entry.arguments.items())
-    full = base if not entry.arguments or shown == "None" else f"{base}({shown})"
-    return dataclasses.replace(made, name=full)
+    shown = [values.get(key, p.default) for key, p in entry.arguments.items()]
+    while shown and shown[-1] is None:  # what is left out by default
+        shown.pop()
+    return dataclasses.replace(made, name=f"{base}({', '.join(map(str, shown))})" if shown else base)
 
 
 def _parse(text: str) -> tuple[str, dict[Any, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baselines.registry import policy
-from pull_env.policy import Policy, Probe
+from pull_env.policy import Memory, Policy, Probe
 
 
 @policy(
@@ -48,3 +48,25 @@ def sed_d(d: int = 2) -> Policy:
 def probe_until_idle(d: int = 8) -> Policy:
     """Declare sequential probing that stops at the first idle server."""
     return Policy("probe-until-idle", (Probe(weights="rate", at_most=d, stop_at=0.0),))
+
+
+@policy(
+    "power-of-d-memory",
+    rule="the shortest queue of d servers at random and of the d asked for this router's last customer",
+    messages="2d",
+    reference="M. Mitzenmacher, B. Prabhakar, D. Shah, Proc. IEEE FOCS (2002)",
+)
+def power_of_d_memory(d: int = 2) -> Policy:
+    """Declare power-of-d in which a router keeps the answers of its last customer's probes."""
+    return Policy("power-of-d-memory", (Probe(at_most=d, recall=True),), memory=Memory(d, by_pool=False))
+
+
+@policy(
+    "lsq",
+    rule="the shortest queue of those a router remembers (M servers, or all), of which d are asked anew",
+    messages="2d",
+    reference="S. Vargaftik, I. Keslassy, A. Orda, IEEE/ACM Trans. Networking 28 (2020), arXiv:2003.02368",
+)
+def lsq(d: int = 2, M: int | None = None) -> Policy:
+    """Declare local-shortest-queue: d samples refresh the router's estimates before it chooses."""
+    return Policy("lsq", (Probe(at_most=d, recall=True),), memory=Memory(M, by_pool=False))

@@ -68,7 +68,9 @@ def simulate(
     stop = threading.Event()
 
     def replicate(replication: int, report: Report) -> Counts:
-        simulator = Simulator(scenario, policy.steps, policy.announce, workload=workload)
+        simulator = Simulator(
+            scenario, policy.steps, policy.announce, memory=policy.memory, workload=workload
+        )
         simulator.reset(seed, replication)
         _run(simulator, chain, warmup, report, stop)
         recorder = Recorder(simulator)

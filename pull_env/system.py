@@ -10,13 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.kernels import run, state, stream, tally
-from pull_env.policy import Announce, Inspect, PolicyError, Probe, Recall, Step, Take
+from pull_env.policy import Announce, Inspect, Lookup, Memory, PolicyError, Probe, Recall, Step, Take
 from pull_env.scenario import Scenario
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
-KINDS = {"take": 0, "recall": 1, "send": 2, "probe": 3, "inspect": 4, "cycle": 5}
+KINDS = {
+    "take": state.TAKE,
+    "recall": state.RECALL,
+    "send": state.SEND,
+    "probe": state.PROBE,
+    "inspect": state.INSPECT,
+    "cycle": state.CYCLE,
+    "last": state.LAST,
+    "lookup": state.LOOKUP,
+}
 ORDERS = {"random": state.RANDOM, "oldest": state.OLDEST, "fastest": state.FASTEST}
 WEIGHTS = {"uniform": state.UNIFORM, "rate": state.RATE}
 RANKS = {
@@ -46,7 +55,7 @@ def encode(steps: tuple[Step, ...], scenario: Scenario) -> Array:
     """Return `steps` as the kernels read them, (steps,) STEP.
 
     Raises:
-        PolicyError: A step names a pool that the scenario does not have.
+        PolicyError: A step names a pool that the scenario does not have, or has a table for other servers.
     """
     chain = np.zeros(len(steps), state.STEP)
     for k, step in enumerate(steps):
@@ -54,15 +63,23 @@ def encode(steps: tuple[Step, ...], scenario: Scenario) -> Array:
         if pool is not None and pool >= len(scenario.pools):
             last = len(scenario.pools) - 1
             raise PolicyError(f"steps[{k}].pool is {pool}: {scenario.name} has pools 0 to {last}")
-        stop_at = getattr(step, "stop_at", None)
+        at_most, stop_at = getattr(step, "at_most", 0), getattr(step, "stop_at", None)
+        if isinstance(step, Lookup):
+            if len(step.limits) != scenario.servers:
+                raise PolicyError(
+                    f"steps[{k}].limits has {len(step.limits)} servers: "
+                    f"{scenario.name} has {scenario.servers}"
+                )
+            at_most = 0 if step.free else scenario.servers
         chain[k] = (
             KINDS[step.kind],
             -1 if pool is None else pool,
             WEIGHTS[getattr(step, "weights", "uniform")],
             ORDERS[getattr(step, "order", "random")],
-            getattr(step, "at_most", 0),
+            at_most,
             RANKS[getattr(step, "rank", "queue")],
             getattr(step, "replace", False),
+            getattr(step, "recall", False),
             -1.0 if stop_at is None else stop_at,
         )
     return chain
@@ -78,11 +95,11 @@ def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
     bits = 0
     if any(isinstance(step, Take) and step.order == "oldest" for step in steps):
         bits |= state.KEEP_AGE
-    if any(isinstance(step, Inspect) and step.rank != "work" for step in steps):
+    if any(isinstance(step, Inspect) for step in steps):
         bits |= state.KEEP_QUEUE_INDEX
     if announce is not None and announce.recipient == "fewest" and announce.sample is None:
         bits |= state.KEEP_ROUTER_INDEX
-    if any(isinstance(step, Recall) for step in steps):
+    if any(isinstance(step, Recall) or getattr(step, "recall", False) for step in steps):
         bits |= state.KEEP_MEMORY
     return bits
 
@@ -110,9 +127,11 @@ class Arrays:
     lists: Array  # (R, J) LIST
     messages: Array  # (n,) MESSAGE by server; stale protocol: (R n,) by router and server
     slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
-    memory: Array  # (R, J, M) MEMORY
+    memory: Array  # (R, G, M) MEMORY  G groups of servers: the pools, or all in one
     law: Array  # (J, Q) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
     asked: Array  # (largest at_most,) int32  servers probed for the customer at hand
+    limits: Array  # (n,) int32  longest queues that the table of `Lookup` tells apart
+    table: Array  # (product of limits + 1,) int32  its servers
     by_queue: Index  # servers of a pool by queue length
     by_held: Index  # routers by messages held (one group)
     work: Array  # (n,) WORK
@@ -154,7 +173,7 @@ class Simulator:
         steps: tuple[Step, ...],
         announce: Announce | None,
         *,
-        memory: int = 8,
+        memory: Memory | None = None,
         keep: int = 0,
         workload: Workload | None = None,
     ) -> None:
@@ -164,24 +183,27 @@ class Simulator:
             scenario: The system.
             steps: Whatever steps routers will use: what none of them reads is not maintained.
             announce: The pull protocol; None: servers announce nothing.
-            memory: Servers that a router remembers in each pool.
+            memory: What a router remembers; None: `Memory()`.
             keep: KEEP_* bits to maintain beyond what `steps` read.
             workload: Feeds of the calendar clock; None: the Markov clock, which needs no feed.
 
         Raises:
-            ValueError: `memory` is below 1, or a step needs the calendar clock and there is no workload.
+            PolicyError: A step needs the calendar clock and there is no workload, or two steps have tables.
         """
-        if memory < 1:
-            raise ValueError(f"memory is {memory}: it must be a whole number from 1")
         if workload is None and needs_calendar(steps):
             raise PolicyError("rank is 'work': only the calendar clock knows it, and that needs a workload")
-        self.scenario, self.announce, self.workload = scenario, announce, workload
-        self._keeps = keeps(steps, announce) | keep
-        self._memory = memory
+        self.scenario, self.workload = scenario, workload
+        self.announce = announce and announce.on(scenario)
+        self._keeps = keeps(steps, self.announce) | keep
+        self._memory = memory or Memory()
+        tables = {step for step in steps if isinstance(step, Lookup)}
+        if len(tables) > 1:
+            raise PolicyError(f"steps have {len(tables)} different tables of lookup: there can be only one")
+        self._table = tables.pop() if tables else None
         widest = [
-            min(step.at_most, scenario.servers)
+            step.at_most if step.replace else min(step.at_most, scenario.servers)
             for step in steps
-            if isinstance(step, Probe) and not step.replace
+            if isinstance(step, Probe) and (step.recall or not step.replace)
         ]
         sample = 0 if announce is None or announce.sample is None else min(announce.sample, scenario.routers)
         self._asked = max([1, sample, *widest])
@@ -247,12 +269,14 @@ class Simulator:
         self.arrays.link()
 
     def _allocate(self) -> Arrays:
-        scenario, announce = self.scenario, self.announce
+        scenario, announce, memory = self.scenario, self.announce, self._memory
         n, J, R = scenario.servers, len(scenario.pools), scenario.routers
         stale = announce is not None and not announce.withdraw
         calendar = self.workload is not None
         mailbox = 0 if announce is None else R * n if stale else n
         remembers = self._keeps & state.KEEP_MEMORY
+        groups, entries = (1, n) if memory.size is None else (J if memory.by_pool else 1, memory.size)
+        limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
         arrays = Arrays(
             head=_head(scenario, announce, calendar),
             streams=np.zeros((stream.STREAMS, 4), np.uint64),
@@ -262,9 +286,11 @@ class Simulator:
             lists=np.zeros((R, J), state.LIST),
             messages=np.zeros(mailbox, state.MESSAGE),
             slots=np.zeros((R, n) if mailbox else (1, 1), np.int32),
-            memory=np.zeros((R, J, self._memory) if remembers else (1, 1, 1), state.MEMORY),
+            memory=np.zeros((R, groups, entries) if remembers else (1, 1, 1), state.MEMORY),
             law=np.zeros((J, tally.BINS if calendar else state.LEVELS), np.int64),
             asked=np.zeros(self._asked, np.int32),
+            limits=np.array(limits, np.int32),
+            table=np.array(table, np.int32),
             by_queue=_index(
                 [p.size for p in scenario.pools], state.LEVELS, self._keeps & state.KEEP_QUEUE_INDEX
             ),
@@ -276,7 +302,7 @@ class Simulator:
             sizes=np.zeros(0),
         )
         arrays.head["keeps"] = self._keeps
-        arrays.head["M"], arrays.head["Q"] = self._memory, arrays.law.shape[1]
+        arrays.head["M"], arrays.head["G"], arrays.head["Q"] = entries, groups, arrays.law.shape[1]
         arrays.servers["pool"] = np.repeat(np.arange(J), [p.size for p in scenario.pools])
         arrays.routers["cut"], arrays.routers["alias"] = stream.alias_columns(
             np.array(scenario.router_shares)
@@ -285,9 +311,14 @@ class Simulator:
             arrays.routers["gap"] = 1 / (
                 np.array(scenario.router_shares) * scenario.total_arrival_rate * arrays.head["tick"][0]
             )
-        arrays.lists["oldest"] = arrays.lists["newest"] = -1
+        arrays.lists["oldest"] = arrays.lists["newest"] = arrays.lists["best"] = -1
         arrays.messages["slot"] = -1
         arrays.memory["server"], arrays.memory["when"] = -1, -np.inf
+        arrays.head["complete"] = memory.size is None
+        if memory.size is None and remembers:
+            arrays.memory["server"] = np.arange(n)
+            arrays.lists["best"] = arrays.pools["start"]
+        arrays.routers["last"] = -1
         arrays.link()
         return arrays
 

@@ -69,23 +69,35 @@ class Server:
 
 
 class Router:
-    def __init__(self, number, pools, memory, gap):
+    def __init__(self, number, pools, servers, memory, gap):
         self.number = number
         self.slots = {pool: [] for pool in pools}  # servers whose messages it holds
         self.by_age = []  # the same servers, over all pools, the oldest message first
-        self.memory = {pool: [[None, 0, -math.inf] for _ in range(memory)] for pool in pools}
-        self.turn, self.credit = {}, Counter()  # round robin
+        shared = [[None, 0, -math.inf] for _ in range(memory.size or 0)]
+        if memory.size is None:
+            shared = [[server, 0, -math.inf] for server in servers]
+        own = memory.size and memory.by_pool
+        self.memory = {pool: [list(entry) for entry in shared] if own else shared for pool in pools}
+        self.entries = [entry for entries in self.memory.values() for entry in entries] if own else shared
+        self.turn, self.credit, self.last = {}, Counter(), None  # round robin; the last to announce itself
         self.seen, self.recent = 0.0, Counter(gap=gap)
 
     def note(self, name, value):
         self.recent[name] += (value - self.recent[name]) / 16
 
+    def known(self, pool=None):  # entries of its memory about servers of the pool, or of all
+        return [entry for entry in self.entries if entry[0] and pool in (None, entry[0].pool)]
+
 
 class Naive:
     """A system with a customer at hand at `router`; None after the last one of the feed."""
 
-    def __init__(self, scenario, policy, seed, episode=0, workload=None, memory=8, levels=65_536):
-        self.policy, self.announce, self.levels = policy, policy.announce, levels
+    def __init__(self, scenario, policy, seed, episode=0, workload=None, memory=None, levels=65_536):
+        self.policy, self.announce, self.levels = (
+            policy,
+            policy.announce and policy.announce.on(scenario),
+            levels,
+        )
         self.streams = [Stream(words) for words in spawn(seed, episode).tolist()]
         self.arrival_stream, self.service_stream, self.message_stream, self.policy_stream = self.streams
         self.feed, self.fed = workload and workload(np.random.SeedSequence(seed, spawn_key=(episode, 0))), []
@@ -98,7 +110,8 @@ class Naive:
             self.pools.append(Pool(j, spec, len(self.servers), levels))
             self.servers += self.pools[-1].servers
         gaps = [1 / (share * rate * tick) if share else math.inf for share in scenario.router_shares]
-        self.routers = [Router(r, self.pools, memory, gap) for r, gap in enumerate(gaps)]
+        memory = memory or policy.memory
+        self.routers = [Router(r, self.pools, self.servers, memory, gap) for r, gap in enumerate(gaps)]
         self.by_held = Ranking(self.routers, len(self.servers) + 1)
         self.pool_alias = Alias(self.pools, [len(pool.servers) * pool.rate for pool in self.pools])
         self.router_alias = Alias(self.routers, scenario.router_shares)
@@ -176,7 +189,7 @@ class Naive:
             holder = next(holder for holder in self.routers if server in holder.by_age)
             self.drop(holder, server)
             self.count["removes"] += holder is not router
-        for entry in router.memory[server.pool]:
+        for entry in router.known(server.pool):
             if entry[0] is server:
                 entry[1] = min(entry[1] + 1, server.pool.buffer)
 
@@ -195,7 +208,7 @@ class Naive:
         pool.law[wait_bin(self.wait) if self.feed else min(found, self.levels - 1)] += 1
 
     def hold(self, router, server):
-        server.announced = True
+        server.announced, router.last = True, server
         if server not in router.by_age:  # a second, stale one changes nothing
             router.slots[server.pool].append(server)
             router.by_age.append(server)
@@ -235,7 +248,7 @@ class Naive:
         return server
 
     def recall(self, router, step):
-        known = [[m for m in router.memory[p] if m[0]] for p in self.pools if step.pool in (None, p.number)]
+        known = [router.known(pool) for pool in self.pools if step.pool in (None, pool.number)]
         best = [min(entries, key=lambda m: (m[1], -m[2])) for entries in known if entries]
         return min(best, key=lambda m: ((m[1] + 1) / m[0].pool.rate, -m[2]), default=[None])[0]
 
@@ -260,17 +273,36 @@ class Naive:
                 continue
             asked.append(server)
             self.count["probes"] += 2
-            self.remember(router, server, server.queue)
             router.note(("answer", server.pool), server.queue / server.pool.rate)
             router.note(("idle", server.pool), server.queue == 0)
             if step.stop_at is not None and server.queue / server.pool.rate <= step.stop_at:
                 break
-        return min(asked, key=lambda s: self.merit(s, s.queue, step.rank))  # the first of equals
+        best = min(asked, key=lambda s: self.merit(s, s.queue, step.rank))  # the first of equals
+        if step.recall:
+            pool = None if step.pool is None else self.pools[step.pool]
+            known = [entry for entry in router.known(pool) if entry[0] not in asked]
+            rivals = [(self.merit(m[0], m[1], step.rank), -m[2], k, m[0]) for k, m in enumerate(known)]
+            if rivals and min(rivals)[0] < self.merit(best, best.queue, step.rank):
+                best = min(rivals)[3]
+        for server in asked:
+            self.remember(router, server, server.queue)
+        return best
+
+    def last(self, router, step):
+        return router.last
+
+    def lookup(self, router, step):
+        self.count["probes"] += 0 if step.free else 2 * len(self.servers)
+        at = 0
+        for server, limit in zip(self.servers, step.limits, strict=True):
+            at = at * (limit + 1) + min(server.queue, limit)
+        return self.servers[step.servers[at]]
 
     def inspect(self, router, step):
         self.count["probes"] += 2 * len(self.servers)
         by_queue = [server for pool in self.pools for server in pool.by_queue.items]
-        servers = self.servers if step.rank == "work" else by_queue
+        busy = all(server.queue for server in self.servers)
+        servers = self.servers if step.rank == "work" and busy else by_queue
         merits = {s: self.merit(s, min(s.queue, self.levels - 1), step.rank) for s in servers}
         return self.policy_stream.pick([s for s in servers if merits[s] == min(merits.values())])
 

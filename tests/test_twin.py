@@ -10,7 +10,7 @@ from naive import Naive, wait_bin
 
 import baselines
 from pull_env.kernels import state, tally
-from pull_env.policy import Announce, Cycle, Inspect, Policy, Probe, Recall, Send, Take
+from pull_env.policy import Announce, Cycle, Inspect, Last, Lookup, Memory, Policy, Probe, Recall, Send, Take
 from pull_env.scenario import Pool, Scenario
 from pull_env.system import Simulator, encode, needs_calendar
 
@@ -60,6 +60,10 @@ BLIND = {
     "work of three": (Probe(at_most=3, rank="work"),),
     "recall": (Recall(), Probe(at_most=3)),
     "recall in a pool": (Recall(pool=1), Probe(pool=1, weights="uniform", stop_at=0.5)),
+    "two and the remembered": (Probe(recall=True),),
+    "by delay and the remembered": (
+        Probe(weights="rate", at_most=3, rank="delay", replace=True, recall=True),
+    ),
 }
 PULLED = {
     "random": (Take(), Send()),
@@ -69,6 +73,7 @@ PULLED = {
     "then probe": (Take(), Probe(weights="rate", stop_at=0.0)),
     "then recall": (Take(order="fastest"), Recall(), Probe(at_most=1)),
     "but inspect": (Take(pool=0), Inspect()),
+    "last": (Last(), Probe()),
     "unused": (Probe(),),
 }
 
@@ -100,6 +105,9 @@ def feeds(scenario, kind=Exponential, customers=1 << 40):
 def all_policies():
     """Return every kind of policy declared here, and whatever `baselines` has registered."""
     table = [Policy(name, steps) for name, steps in BLIND.items()]
+    memories = {"three of all": Memory(3, by_pool=False), "one a pool": Memory(1), "all": Memory(None)}
+    for (kind, memory), name in itertools.product(memories.items(), ("recall", "two and the remembered")):
+        table.append(Policy(f"{kind}: {name}", BLIND[name], memory=memory))
     for (kind, announce), (name, steps) in itertools.product(ANNOUNCEMENTS.items(), PULLED.items()):
         table.append(Policy(f"{kind}: {name}", steps, announce))
     for entry in baselines.POLICIES.values():
@@ -108,14 +116,14 @@ def all_policies():
     return table
 
 
-def pair(scenario, policy, seed, episode=0, workload=None, memory=8, keep=0):
+def pair(scenario, policy, seed, episode=0, workload=None, keep=0):
     """Return a simulator at its first customer, a function that runs it, and its twin."""
     simulator = Simulator(
-        scenario, policy.steps, policy.announce, memory=memory, keep=keep, workload=workload
+        scenario, policy.steps, policy.announce, memory=policy.memory, keep=keep, workload=workload
     )
     simulator.reset(seed, episode)
     chain = encode(policy.steps, scenario)
-    naive = Naive(scenario, policy, seed, episode, workload, memory, levels=state.LEVELS)
+    naive = Naive(scenario, policy, seed, episode, workload, levels=state.LEVELS)
     return simulator, lambda customers: simulator.run(chain, customers), naive
 
 
@@ -150,6 +158,7 @@ def state_of(simulator):
         "tallies": [[pool[name].item() for name in TALLIES] for pool in arrays.pools],
         "law": [{int(k): int(row[k]) for k in np.flatnonzero(row)} for row in arrays.law],
         "held": arrays.routers["held"].tolist(),
+        "last": arrays.routers["last"].tolist(),
         "slots": [[slots(arrays, r, j) for j in range(J)] for r in range(R)],
         "turns": [
             [int(row["cycle"]), *arrays.lists[r]["cycle"].tolist()] for r, row in enumerate(arrays.routers)
@@ -209,6 +218,11 @@ def due(arrays, server):
     return times
 
 
+def distinct(lists):
+    """Return the lists that are not the same object."""
+    return list({id(one): one for one in lists}.values())
+
+
 def state_of_twin(naive):
     """Return the same of the twin."""
     pools, servers, routers = naive.pools, naive.servers, naive.routers
@@ -236,9 +250,13 @@ def state_of_twin(naive):
         "by queue": [server.number for pool in pools for server in pool.by_queue.items],
         "by held": [router.number for router in naive.by_held.items],
         "memory": [
-            [[(s.number, queue, when) for s, queue, when in router.memory[pool] if s] for pool in pools]
+            [
+                [(s.number, *known) for s, *known in entries if s]
+                for entries in distinct(router.memory.values())
+            ]
             for router in routers
         ],
+        "last": [router.last.number if router.last else -1 for router in routers],
         "seen": [(router.seen, router.recent["gap"], router.recent["empty"]) for router in routers],
         "answers": [
             [(router.recent["answer", pool], router.recent["idle", pool]) for pool in pools]
@@ -331,6 +349,15 @@ def test_long_run(name, kind):
     run_both(*pair(scenario, baselines.make(name), 7, 1, workload, keep=KEEP_ALL), stops=(500, 1000, 1500))
 
 
+@pytest.mark.parametrize("free", [True, False])
+def test_lookup(free):
+    scenario, limits = SCENARIOS["infinite buffers"], (1, 3, 0, 2, 4, 1, 1)
+    entries = int(np.prod(np.array(limits) + 1))
+    table = tuple(np.random.default_rng(5).integers(7, size=entries).tolist())
+    policy = Policy("table", (Lookup(limits, table, free),))
+    run_both(*pair(scenario, policy, 3), stops=(1, 40, 300))
+
+
 @pytest.mark.parametrize("customers", [0, 1, 2, 96, 97, 98, 250])
 def test_feed_ends(customers):
     scenario = SCENARIOS["finite buffers"]
@@ -362,7 +389,8 @@ def systems(draw):
     )
     announce = draw(st.none() | announcements)
     some, last = chains(len(pools), announce is not None)
-    policy = Policy("random", (*draw(st.lists(some, max_size=3)), draw(last)), announce)
+    memory = draw(st.builds(Memory, st.none() | st.integers(1, 4), st.booleans()))
+    policy = Policy("random", (*draw(st.lists(some, max_size=3)), draw(last)), announce, memory)
     kinds = [Exponential, Simultaneous] if needs_calendar(policy.steps) else [None, Exponential, Simultaneous]
     kind = draw(st.sampled_from(kinds))
     return {
@@ -371,13 +399,13 @@ def systems(draw):
         "seed": draw(st.integers(0, 2**32)),
         "episode": draw(st.integers(0, 3)),
         "workload": kind and feeds(scenario, kind, draw(st.integers(100, 400))),
-        "memory": draw(st.integers(1, 4)),
         "keep": draw(st.sampled_from([0, KEEP_ALL])),
     }
 
 
-announcements = st.builds(Announce, st.integers(1, 4), st.booleans()) | st.builds(
-    Announce, st.integers(1, 4), st.booleans(), st.just("fewest"), st.none() | st.integers(1, 3)
+growths = st.none() | st.floats(0, 3)
+announcements = st.builds(Announce, st.integers(1, 4), st.booleans(), growth=growths) | st.builds(
+    Announce, st.integers(1, 4), st.booleans(), st.just("fewest"), st.none() | st.integers(1, 3), growths
 )
 
 
@@ -396,12 +424,14 @@ def chains(pools, messages):
         stop_at,
         ranks,
         st.booleans(),
-    )
+        st.booleans(),
+    ).filter(lambda step: not (step.recall and step.rank == "work"))
     sends = targets.map(lambda target: Send(*target))
     cycles = st.builds(Cycle, st.sampled_from(["uniform", "rate"]))
     takes = st.builds(Take, pool, st.sampled_from(["random", "oldest", "fastest"]))
     recalls = st.builds(Recall, pool)
-    return (takes | recalls if messages else recalls), (sends | probes | st.builds(Inspect, ranks) | cycles)
+    told = takes | st.builds(Last)
+    return (told | recalls if messages else recalls), (sends | probes | st.builds(Inspect, ranks) | cycles)
 
 
 @settings(max_examples=300, deadline=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pull_env.policy import PolicyError, Probe, Recall, Send, Step, Take, check_steps, step_from_dict
+from pull_env.policy import Last, PolicyError, Probe, Recall, Send, Step, Take, check_steps, step_from_dict
 from pull_env.scenario import Scenario
 
 MOST_PROBED = 8
@@ -61,6 +61,7 @@ def with_fallback(step: Step) -> tuple[Step, Step]:
     A step that can always act stands twice, so that all chains are equally long; its second place is never
     reached.
     """
-    if isinstance(step, (Take, Recall)):
-        return step, Send(weights="rate") if step.pool is None else Send(step.pool)
+    if isinstance(step, Take | Recall | Last):
+        pool = getattr(step, "pool", None)
+        return step, Send(weights="rate") if pool is None else Send(pool)
     return step, step

@@ -34,7 +34,7 @@ class Played:
 def play(
     policy: Policy, env: gym.Env[Any, Any], customers: int | None = None, *, seed: int | None = None
 ) -> Played:
-    """Play an episode in which every router follows `policy`, to the bit as `simulate` runs it (memory 8).
+    """Play an episode in which every router follows `policy`, to the bit as `simulate` runs it .
 
     The policy's own steps place the customers, whatever the catalog holds. The episode begins with a reset,
     as the env must keep what these steps read; it goes past wrappers, which would expect actions.
@@ -46,8 +46,8 @@ def play(
         seed: For `reset`; None: the env's next episode.
 
     Raises:
-        ValueError: The env is not a `RouterEnv`, has another pull protocol than the policy, or the policy
-            names a pool that the scenario does not have.
+        ValueError: The env is not a `RouterEnv`, has another pull protocol or memory than the policy, or the
+            policy names a pool that the scenario does not have.
     """
     router = _router_env(env)
     env.reset(seed=seed, options={"policy": policy.to_dict()})
@@ -86,7 +86,7 @@ class Driver:
                 catalog has no counterpart of a step; the message names the step, and `play` does without.
         """
         router = _router_env(env)
-        router.check_announce(policy)
+        router.check_protocol(policy)
         self._size = local_size(router.scenario)
         self._rates = np.array([pool.rate for pool in router.scenario.pools])
         self._sizes = np.array([pool.size for pool in router.scenario.pools], np.float64)

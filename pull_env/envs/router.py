@@ -19,9 +19,9 @@ from pull_env.envs.observation import View, local_size, observation_box
 from pull_env.kernels import state
 from pull_env.kernels.batch import CHAIN_BYTES, HUNGRY, act
 from pull_env.kernels.observe import CHAIN_STEPS, observe
-from pull_env.policy import Announce, Policy, Recall, Step, as_announce
+from pull_env.policy import Announce, Memory, Policy, Recall, Step, as_announce, as_memory
 from pull_env.scenario import Scenario, as_scenario
-from pull_env.system import Simulator, encode, needs_calendar
+from pull_env.system import Simulator, encode, keeps, needs_calendar
 from pull_env.workload import poisson, workload_of
 
 Observation = npt.NDArray[np.float32]
@@ -124,7 +124,7 @@ class RouterEnv(gym.Env[Observation, np.int64]):
     * `catalog`: a list of steps, or of tables with their `kind`; None: the default.
     * `announce`: the pull protocol, an `Announce` or a table of its fields; None: servers announce nothing.
     * `customers`: customers an episode, at least 2.
-    * `memory`: servers that a router remembers in each pool.
+    * `memory`: servers that a router remembers in each pool; or a `Memory`, or a table of its fields.
     * `observation`: `local` or `with-state`.
     * `render_mode`: None.
 
@@ -159,7 +159,7 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         catalog: Sequence[Step | Mapping[str, Any]] | None = None,
         announce: Announce | Mapping[str, Any] | None = IDLE_SERVERS_ANNOUNCE,
         customers: int = 10_000,
-        memory: int = 8,
+        memory: Memory | Mapping[str, Any] | int = 8,
         observation: str = "local",
         render_mode: str | None = None,
     ) -> None:
@@ -168,7 +168,7 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         self.catalog = as_catalog(catalog, self.scenario)
         self.announce = as_announce(announce)
         self.customers = whole("customers", customers, least=2)
-        self.memory = whole("memory", memory, least=1)
+        self.memory = as_memory(memory)
         if observation not in ("local", "with-state"):
             raise ValueError(f"observation is {observation!r}: it must be 'local' or 'with-state'")
         if render_mode is not None:
@@ -259,8 +259,8 @@ class RouterEnv(gym.Env[Observation, np.int64]):
             raise ResetNeeded("action_masks needs reset before it")
         return self.view.mask.astype(np.bool_)
 
-    def check_announce(self, policy: Policy) -> None:
-        """Refuse a policy that expects another pull protocol than this env has.
+    def check_protocol(self, policy: Policy) -> None:
+        """Refuse a policy that expects another pull protocol, or another memory, than this env has.
 
         Raises:
             ValueError: It does; the message says what to pass to `gymnasium.make`.
@@ -269,6 +269,11 @@ class RouterEnv(gym.Env[Observation, np.int64]):
             wanted = policy.to_dict()["announce"]
             raise ValueError(
                 f"announce is {self.announce}: {policy.name} needs gymnasium.make(..., announce={wanted})"
+            )
+        if policy.memory != self.memory and keeps(policy.steps, None) & state.KEEP_MEMORY:
+            wanted = policy.to_dict()["memory"]
+            raise ValueError(
+                f"memory is {self.memory}: {policy.name} needs gymnasium.make(..., memory={wanted})"
             )
 
     def lie_in(self, *rows: npt.NDArray[Any]) -> None:
@@ -321,7 +326,7 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         policy, episode = options.get("policy"), options.get("episode")
         if policy is not None:
             policy = policy if isinstance(policy, Policy) else Policy.from_dict(policy)
-            self.check_announce(policy)
+            self.check_protocol(policy)
         return policy, None if episode is None else whole("options['episode']", episode, least=0)
 
     def _prepare(self, policy: Policy | None) -> None:

@@ -74,6 +74,7 @@ def hold(system: int, router: int, server: int) -> None:
     """Put the message of `server` into the lists of `router`; one that it holds already stays as it is."""
     head, place = head_of(system), server_of(system, server)
     place.announced = 1
+    router_of(system, router).last = server
     message = message_of(system, identity(system, router, server))
     if message.slot >= 0:
         return

@@ -15,10 +15,11 @@ import numpy as np
 
 from pull_env.kernels.index import count_above
 from pull_env.kernels.jit import kernel, records
-from pull_env.kernels.memory import best_in_pool
 from pull_env.kernels.state import (
+    LAST,
     RECALL,
     TAKE,
+    group_of,
     head_of,
     integer_at,
     list_of,
@@ -100,8 +101,8 @@ def write(view: int, k: int, value: float) -> None:
 
 @kernel
 def part(value: float, half: float) -> float:
-    """Map [0, inf) to [0, 1), and `half` to 1/2."""
-    return value / (half + value)
+    """Map [0, inf] to [0, 1], and `half` to 1/2: value / (half + value)."""
+    return 1.0 - half / (half + value)  # a server known from the start was last heard of an infinite time ago
 
 
 @kernel
@@ -109,12 +110,11 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> None:
     """Write what `router` knows of `pool`; its size, rate and buffer are written already."""
     sight, mine, at = view_at(view, 0), list_of(system, router, pool), pool * POOL_ENTRIES
     write(view, at + 3, part(float(mine.held), 1.0))
-    best = best_in_pool(system, router, pool)
-    if best < 0:
+    if mine.best < 0:
         write(view, at + 4, 1.0)
         write(view, at + 5, 1.0)
     else:
-        known = memory_of(system, router, pool, best)
+        known = memory_of(system, router, group_of(system, pool), mine.best)
         write(view, at + 4, part(float(known.queue), real_at(sight.halves, pool).value))
         write(view, at + 5, part(head_of(system).now - known.when, sight.service_ticks))
     write(view, at + 6, part(mine.answer, sight.service))
@@ -167,8 +167,10 @@ def can_act(system: int, router: int, step: Any) -> bool:
             return bool(router_of(system, router).held > 0)
         return bool(list_of(system, router, step.pool).held > 0)
     if step.kind == RECALL:
-        for pool in range(head_of(system).J):  # a memory fills from its first entry, and never empties
-            if (step.pool < 0 or step.pool == pool) and memory_of(system, router, pool, 0).server >= 0:
+        for pool in range(head_of(system).J):
+            if (step.pool < 0 or step.pool == pool) and list_of(system, router, pool).best >= 0:
                 return True
         return False
+    if step.kind == LAST:
+        return bool(router_of(system, router).last >= 0)
     return True

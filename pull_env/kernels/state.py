@@ -5,8 +5,8 @@ arrays. So a call passes one word (a tuple of the arrays would pass a hundred an
 slower), and a batch of systems is an array of integers. `pull_env.system.Simulator` owns the arrays and keeps
 them alive.
 
-Symbols: n servers, J pools, R routers, M servers that a router remembers in a pool, Q bins of the law of the
-wait, F customers fed to the calendar at a time.
+Symbols: n servers, J pools, R routers, M servers that a router remembers in each of G groups (the pools, or
+one of all servers), Q bins of the law of the wait, F customers fed to the calendar at a time.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ HEAD = np.dtype(
         ("J", np.int64),
         ("R", np.int64),
         ("M", np.int64),
+        ("G", np.int64),
         ("Q", np.int64),
         ("F", np.int64),
         ("streams", np.int64),
@@ -44,6 +45,8 @@ HEAD = np.dtype(
         ("memory", np.int64),
         ("law", np.int64),
         ("asked", np.int64),
+        ("limits", np.int64),
+        ("table", np.int64),
         ("by_queue", np.int64),
         ("by_held", np.int64),
         ("work", np.int64),
@@ -64,6 +67,7 @@ HEAD = np.dtype(
         ("keeps", np.int64),  # KEEP_* bits
         ("threshold", np.int64),  # a server with fewer customers is available; 0: servers announce nothing
         ("stale", np.int64),  # 1: a pull-message is never withdrawn, and may be stale when it is taken
+        ("complete", np.int64),  # 1: a router remembers every server, entry k being that of server k
         ("recipient", np.int64),  # RECIPIENT_*, or d > 0: the router with fewest messages among d sampled
         # the customer at hand
         ("router", np.int64),  # asked router; -1: there is no customer (a trace has ended)
@@ -130,6 +134,7 @@ ROUTER = np.dtype(
         ("cut", np.uint64),  # alias table over the routers' shares
         ("alias", np.int64),
         ("held", np.int64),  # pull-messages held, all pools
+        ("last", np.int64),  # server that announced itself last, -1: none has
         ("cycle", np.int64),  # next server of the uniform round robin
         ("seen", np.float64),  # tick of its last arrival
         ("gap", np.float64),  # recent mean time between its arrivals
@@ -143,6 +148,10 @@ LIST = np.dtype(
         ("held", np.int64),  # pull-messages that this router holds from this pool
         ("oldest", np.int64),  # message identities, -1: none
         ("newest", np.int64),
+        (
+            "best",
+            np.int64,
+        ),  # entry of the memory: see `find_best`; -1: none
         ("cycle", np.int64),  # weighted round robin: next server of the pool, counted from its start
         ("credit", np.float64),  # weighted round robin: capacity owed to the pool
         ("answer", np.float64),  # recent mean of the waits that probes of this pool promised
@@ -184,11 +193,12 @@ STEP = np.dtype(
         ("at_most", np.int32),
         ("rank", np.int32),  # BY_*
         ("replace", np.int32),
+        ("recall", np.int32),
         ("stop_at", np.float64),  # in time units; -1: never stop early
     ],
     align=True,
 )
-TAKE, RECALL, SEND, PROBE, INSPECT, CYCLE = range(6)
+TAKE, RECALL, SEND, PROBE, INSPECT, CYCLE, LAST, LOOKUP = range(8)
 UNIFORM, RATE = range(2)
 RANDOM, OLDEST, FASTEST = range(3)
 BY_QUEUE, BY_DELAY, BY_QUEUE_THEN_SPEED, BY_WORK = range(4)
@@ -263,10 +273,10 @@ def slot_of(system: int, router: int, pool: int, slot: int) -> Any:
 
 
 @kernel
-def memory_of(system: int, router: int, pool: int, entry: int) -> Any:
+def memory_of(system: int, router: int, group: int, entry: int) -> Any:
     """Return an entry of a router's memory."""
     head = head_at(system, 0)
-    return memory_at(head.memory, (router * head.J + pool) * head.M + entry)
+    return memory_at(head.memory, (router * head.G + group) * head.M + entry)
 
 
 @kernel
@@ -279,3 +289,9 @@ def work_of(system: int, server: int) -> Any:
 def asked_of(system: int, place: int) -> Any:
     """Return the cell that names the server (or router) asked in this place for the customer at hand."""
     return integer_at(head_at(system, 0).asked, place)
+
+
+@kernel
+def group_of(system: int, pool: int) -> int:
+    """Return the group of a router's memory that holds servers of `pool`."""
+    return pool if head_at(system, 0).G > 1 else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pull_env.kernels.index import count_lowest, lowest_level, pick_lowest
@@ -10,13 +11,14 @@ from pull_env.kernels.memory import recall, remember
 from pull_env.kernels.messages import choose, contains, drop
 from pull_env.kernels.state import (
     BY_DELAY,
-    BY_QUEUE,
     BY_QUEUE_THEN_SPEED,
     BY_WORK,
     CYCLE,
     INSPECT,
     KEEP_MEMORY,
     KEEP_VIEW,
+    LAST,
+    LOOKUP,
     PROBE,
     RATE,
     RECALL,
@@ -24,7 +26,9 @@ from pull_env.kernels.state import (
     TAKE,
     asked_of,
     head_of,
+    integer_at,
     list_of,
+    memory_of,
     pool_of,
     router_of,
     server_of,
@@ -50,6 +54,10 @@ def serve(system: int, router: int, step: Any) -> int:
         return cycle(system, router, step)
     if step.kind == RECALL:
         return recall(system, router, step.pool)
+    if step.kind == LAST:
+        return int(router_of(system, router).last)
+    if step.kind == LOOKUP:
+        return look_up(system, step)
     return -1
 
 
@@ -87,17 +95,18 @@ def probe(system: int, router: int, step: Any) -> int:
     """Ask servers one at a time until one promises a wait of `stop_at` or less; return the best."""
     population = head_of(system).n if step.pool < 0 else pool_of(system, step.pool).size
     at_most = step.at_most if step.replace else min(step.at_most, population)
-    best, least, speed = -1, 0.0, 0.0
-    for count in range(at_most):
+    best, least, speed, asked = -1, 0.0, 0.0, 0
+    while asked < at_most:
         server = draw_server(system, step)
-        while not step.replace and contains(system, count, server):
+        while not step.replace and contains(system, asked, server):
             server = draw_server(system, step)
-        if not step.replace:
-            asked_of(system, count).value = server
+        if step.recall or not step.replace:
+            asked_of(system, asked).value = server
+        asked += 1
         head_of(system).probes += 2
         queue, pool = server_of(system, server).queue, server_of(system, server).pool
         rate = pool_of(system, pool).rate
-        note_answer(system, router, server, queue)
+        note_answer(system, router, server, queue, step)
         value = (queue + 1) / rate if step.rank == BY_DELAY else float(queue)
         if step.rank == BY_WORK:
             value = work_left(system, server)
@@ -106,14 +115,47 @@ def probe(system: int, router: int, step: Any) -> int:
             best, least, speed = server, value, rate
         if queue / rate <= step.stop_at:
             break
+    if step.recall:
+        best = better_remembered(system, router, step, best, asked)
+        for k in range(asked):  # now, as the oldest entries that make room were to be considered
+            remember(
+                system, router, asked_of(system, k).value, server_of(system, asked_of(system, k).value).queue
+            )
     return best
 
 
 @kernel
-def note_answer(system: int, router: int, server: int, queue: int) -> None:
-    """Keep what the answer of a probe tells the router."""
+def better_remembered(system: int, router: int, step: Any, best: int, asked: int) -> int:
+    """Return the best of the servers remembered if it is better than `best` of those asked, else `best`."""
+    queue, rate = server_of(system, best).queue, pool_of(system, server_of(system, best).pool).rate
+    least, speed, fresh = (queue + 1) / rate if step.rank == BY_DELAY else float(queue), rate, math.inf
+    for group in range(head_of(system).G):
+        for k in range(head_of(system).M):
+            entry = memory_of(system, router, group, k)
+            if entry.server < 0:
+                continue
+            pool = server_of(system, entry.server).pool
+            if step.pool >= 0 and step.pool != pool:
+                continue
+            rate = pool_of(system, pool).rate
+            value = (entry.queue + 1) / rate if step.rank == BY_DELAY else float(entry.queue)
+            if value > least:
+                continue
+            if value == least:
+                faster = step.rank == BY_QUEUE_THEN_SPEED and rate > speed
+                slower = step.rank == BY_QUEUE_THEN_SPEED and rate < speed
+                if slower or (not faster and entry.when <= fresh):
+                    continue
+            if not contains(system, asked, entry.server):
+                best, least, speed, fresh = int(entry.server), value, rate, entry.when
+    return best
+
+
+@kernel
+def note_answer(system: int, router: int, server: int, queue: int, step: Any) -> None:
+    """Keep what the answer of a probe tells the router; one that recalls remembers its answers at its end."""
     keeps = head_of(system).keeps
-    if keeps & KEEP_MEMORY:
+    if keeps & KEEP_MEMORY and not step.recall:
         remember(system, router, server, queue)
     if keeps & KEEP_VIEW:
         pool = server_of(system, server).pool
@@ -130,9 +172,12 @@ def work_left(system: int, server: int) -> float:
 
 @kernel
 def inspect(system: int, step: Any) -> int:
-    """Look at all servers and return the best, a random one of equals: O(J) by the index of queue lengths."""
+    """Look at all servers and return the best, a random one of equals: O(J) by the index of queue lengths.
+
+    By work O(n), but where servers are idle: these have the least.
+    """
     head_of(system).probes += 2 * head_of(system).n
-    if step.rank == BY_WORK:
+    if step.rank == BY_WORK and not any_idle(system):
         return least_work(system)
     J, index = head_of(system).J, head_of(system).by_queue
     least, speed = merit(system, 0, step.rank)
@@ -159,7 +204,27 @@ def merit(system: int, pool: int, rank: int) -> tuple[float, float]:
     queue, rate = lowest_level(head_of(system).by_queue, pool), pool_of(system, pool).rate
     if rank == BY_DELAY:
         return (queue + 1) / rate, 0.0
-    return float(queue), 0.0 if rank == BY_QUEUE else rate
+    return float(queue), rate if rank == BY_QUEUE_THEN_SPEED else 0.0
+
+
+@kernel
+def any_idle(system: int) -> bool:
+    """Return whether a server is idle."""
+    least = 1
+    for j in range(head_of(system).J):
+        least = min(least, lowest_level(head_of(system).by_queue, j))
+    return least == 0
+
+
+@kernel
+def look_up(system: int, step: Any) -> int:
+    """Look at the servers that `step` pays for, and return what the table holds for their queue lengths."""
+    head, at = head_of(system), 0
+    head.probes += 2 * step.at_most
+    for server in range(head.n):
+        limit = integer_at(head.limits, server).value
+        at = at * (limit + 1) + min(server_of(system, server).queue, limit)
+    return integer_at(head.table, at).value
 
 
 @kernel

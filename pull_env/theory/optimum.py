@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from pull_env.policy import Lookup, Policy
 from pull_env.scenario import Scenario
 from pull_env.theory.chain import Floats
 from pull_env.theory.exact import Exact, fit, too_large
@@ -22,6 +23,7 @@ Integers = npt.NDArray[np.intp]
 SWEEPS = 100  # under one table, before it is improved
 MOST_IMPROVEMENTS = 10_000
 PRECISION = 1e-10  # of the optimal cost, relative: the bounds of the iteration must be as close
+LARGEST_LOOKUP = 10_000_000  # entries of a table by server; `Optimum.table` holds one for equals
 TIE = 1e-9  # values that differ less, relative to the cost, are equal
 
 
@@ -34,11 +36,13 @@ class Optimum:
         table: The server to choose, by queue lengths: (n,) in the order of the pools, ascending within each.
             A full server means that the customer is turned away. Of equally good servers the fastest.
         exact: The stationary measures of the table.
+        free_information: Whether looking at all queues is free.
     """
 
     scenario: Scenario
     table: dict[tuple[int, ...], int] = field(repr=False)
     exact: Exact
+    free_information: bool = True
 
     def server(self, queues: Sequence[int]) -> int:
         """Return the optimal server for a customer that finds `queues`, (n,) in any order within a pool.
@@ -56,6 +60,22 @@ class Optimum:
                 break
             first += pool.size
         return list(queues).index(key[best], first)
+
+    def policy(self) -> Policy:
+        """Return the table as a policy that can be simulated; longer queues than it has count as its longest.
+
+        Raises:
+            ValueError: The table by server is too large, as equal servers are told apart there.
+        """
+        pools = zip(self.scenario.pools, self.exact.cut, strict=True)
+        limits = [most for pool, most in pools for _ in range(pool.size)]
+        size = math.prod(most + 1 for most in limits)
+        if size > LARGEST_LOOKUP:
+            raise ValueError(
+                f"the table by server has {size:,} entries: at most {LARGEST_LOOKUP:,} can be used"
+            )
+        servers = tuple(self.server(queues) for queues in product(*(range(most + 1) for most in limits)))
+        return Policy("optimum", (Lookup(tuple(limits), servers, self.free_information),))
 
 
 def optimise(scenario: Scenario, *, free_information: bool = True, most_states: int = 200_000) -> Optimum:
@@ -98,7 +118,7 @@ def optimise(scenario: Scenario, *, free_information: bool = True, most_states: 
         return [Outcome(1.0, table[tuple(server.queue for server in state.servers)], probes, state)]
 
     exact = fit(scenario, rules, "the optimum", most_states)
-    return Optimum(scenario, table, exact)
+    return Optimum(scenario, table, exact, free_information)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import accumulate, product
 from typing import Any, NamedTuple
 
-from pull_env.policy import Announce, Cycle
+from pull_env.policy import Announce, Cycle, Memory
 from pull_env.scenario import Scenario
 
-MEMORY = 8  # servers that a router remembers in each pool, as in `Simulator`
 FRESH = 1 << 30  # rank of what a router learns from the customer at hand, until `settle` numbers the ranks
 
 Note = tuple[int, ...]  # (length, rank, slot); empty: not remembered. The higher the rank, the fresher.
@@ -25,6 +24,7 @@ class Server(NamedTuple):
     announced: bool
     marks: tuple[int, ...]  # (R,) its message at each router: 0 none; else 1, or by age: 1 is the oldest
     notes: tuple[Note, ...]  # (R,) what each router remembers of it
+    last: tuple[bool, ...] = ()  # (R,) whether it is the last one that announced itself to each router
 
 
 class State(NamedTuple):
@@ -60,7 +60,9 @@ class System:
         serve: Gives the outcomes for a customer at a router.
         announce: The pull protocol.
         by_age: Whether the order of messages matters.
-        remembers: Whether routers remember servers.
+        memory: What routers remember; None: no step reads it.
+        lasts: Whether it matters who announced itself last.
+        labelled: Whether equal servers of a pool are told apart.
         cycle: The round robin that routers keep, if any.
         earnings: (J,) whole numbers in proportion to the capacities of the pools: round robin by rate.
     """
@@ -74,7 +76,9 @@ class System:
     serve: Serve
     announce: Announce | None = None
     by_age: bool = False
-    remembers: bool = False
+    memory: Memory | None = None
+    lasts: bool = False
+    labelled: bool = False
     cycle: Cycle | None = None
     earnings: tuple[int, ...] = ()
 
@@ -107,16 +111,21 @@ def starts(system: System, most_states: int) -> dict[State, float] | None:
 
     Each server has announced itself to a random router, and each round robin starts anywhere.
     """
-    routers = range(len(system.shares))
-    notes = ((),) * (len(routers) if system.remembers else 0)
+    R = len(system.shares)
+    complete = system.memory is not None and system.memory.size is None
     law: dict[tuple[Server, ...], float] = {(): 1.0}
     for pool in system.pools:
-        for _ in pool:
+        for server in pool:
+            note: Note = (0, 0, server) if complete else ()
+            notes = (note,) * (R if system.memory else 0)
             after: dict[tuple[Server, ...], float] = {}
             for servers, p in law.items():
                 for added, q in _announcements(system, servers):
-                    mine = [*servers[pool.start :], Server(0, system.announce is not None, added, notes)]
-                    key = servers[: pool.start] + tuple(mine if system.cycle else sorted(mine))
+                    known = list(servers)
+                    known.append(Server(0, system.announce is not None, added, notes, (False,) * R))
+                    if system.lasts:
+                        known = came_last(known, next(r for r, mark in enumerate(added) if mark), server)
+                    key = settle(system, tuple(known), ()).servers
                     after[key] = after.get(key, 0.0) + p * q
             law = after
             if len(law) > most_states:
@@ -152,7 +161,7 @@ def _first_turns(system: System, share: float) -> list[Turn]:
 
 def kinds(system: System, state: State, servers: Iterable[int]) -> list[tuple[int, int]]:
     """Return one of each kind of `servers` that can be swapped, and how many there are of it."""
-    if system.cycle is not None:
+    if system.labelled:
         return [(server, 1) for server in servers]
     groups: dict[tuple[int, Server], list[int]] = {}
     for server in servers:
@@ -175,12 +184,14 @@ def remember(system: System, servers: list[Server], router: int, server: int, qu
 
     The kernel resolves equal ages by the slot, so that slots are part of the state; `servers` is modified.
     """
-    pool = system.pools[system.pool[server]]
-    notes = {i: servers[i].notes[router] for i in pool if servers[i].notes[router]}
+    assert system.memory is not None
+    size, by_pool = system.memory.size, system.memory.by_pool
+    group = system.pools[system.pool[server]] if by_pool else range(len(servers))
+    notes = {i: servers[i].notes[router] for i in group if servers[i].notes[router]}
     if server in notes:
         slot = notes[server][2]
-    elif len(notes) < MEMORY:
-        slot = min(set(range(MEMORY)) - {note[2] for note in notes.values()})
+    elif size is not None and len(notes) < size:
+        slot = min(set(range(size)) - {note[2] for note in notes.values()})
     else:
         oldest = min(notes, key=lambda i: notes[i][1:])
         slot = notes[oldest][2]
@@ -189,11 +200,18 @@ def remember(system: System, servers: list[Server], router: int, server: int, qu
     servers[server] = place._replace(notes=put(place.notes, router, (queue, FRESH, slot)))
 
 
+def came_last(servers: list[Server], router: int, server: int) -> list[Server]:
+    """Return the servers after `server` announced itself to `router`."""
+    return [
+        place._replace(last=put(place.last, router, number == server)) for number, place in enumerate(servers)
+    ]
+
+
 def settle(system: System, servers: tuple[Server, ...], turns: tuple[Turn, ...]) -> State:
     """Return the state in its one form: ranks without gaps, and the servers of a pool in order."""
-    if system.remembers:
+    if system.memory is not None:
         servers = _ranked(system, servers)
-    if system.cycle is None:  # a server in a round robin has a place; else servers of a pool are alike
+    if not system.labelled:  # servers of a pool are alike
         servers = tuple(place for pool in system.pools for place in sorted(servers[pool.start : pool.stop]))
     return State(servers, turns)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pull_env.policy import Cycle, Inspect, Probe, Recall, Send, Take
+from pull_env.policy import Cycle, Inspect, Last, Lookup, Probe, Recall, Send, Take
 from pull_env.theory.states import Outcome, State, System, drop, kinds, put, remember
 
 
@@ -29,7 +29,7 @@ def take(system: System, state: State, router: int, step: Take) -> list[Outcome]
         after = list(state.servers)
         if not system.announce.withdraw:  # else it is used up when the server ceases to be available
             drop(system, after, router, server)
-        if system.remembers:
+        if system.memory is not None:
             remember(system, after, router, server, system.announce.threshold - 1)
         outcomes.append(Outcome(count / len(held), server, 0, State(tuple(after), state.turns)))
     return outcomes
@@ -65,40 +65,61 @@ def _draws(system: System, step: Send | Probe, groups: list[tuple[int, int]]) ->
 
 def probe(system: System, state: State, router: int, step: Probe) -> list[Outcome]:
     """Ask one server after another; orders that lead to the same are one case."""
-    population = _population(system, step)
+    population, in_order = _population(system, step), system.memory is not None
     alone = [(server, 1) for server in population]  # which servers are remembered tells equal ones apart
-    law = _draws(system, step, alone if system.remembers else kinds(system, state, population))
+    law = _draws(system, step, alone if in_order else kinds(system, state, population))
     at_most = step.at_most if step.replace else min(step.at_most, len(population))
-    cases = {
-        (-1, (0,) * len(law), state): 1.0
-    }  # the best so far, how many of each kind were asked, knowledge
+    cases: dict[tuple[int, tuple[int, ...]], float] = {(-1, ()): 1.0}  # the best so far, and those asked
     outcomes = []
     for number in range(1, at_most + 1):
-        after: dict[tuple[int, tuple[int, ...], State], float] = {}
-        for (best, asked, known), p in cases.items():
-            left = [(count - gone) * weight for (_, count, weight), gone in zip(law, asked, strict=True)]
-            for k, (server, _, _) in enumerate(law):
-                if left[k] == 0.0:
+        after: dict[tuple[int, tuple[int, ...]], float] = {}
+        for (best, asked), p in cases.items():
+            gone = () if step.replace else asked
+            left = [(count - gone.count(server)) * weight for server, count, weight in law]
+            for (server, _, _), chance in zip(law, left, strict=True):
+                if chance == 0.0:
                     continue
-                probability, learned = p * left[k] / sum(left), known
+                probability, sequence = p * chance / sum(left), (*asked, server)
                 chosen = (
                     server if best < 0 else min(best, server, key=lambda i: _merit(system, state, i, step))
                 )
-                if system.remembers:
-                    learned = _told(system, known, router, server)
-                if step.stop_at is not None and _wait(system, state, server) <= step.stop_at:
-                    outcomes.append(Outcome(probability, chosen, 2 * number, learned))
+                stops = step.stop_at is not None and _wait(system, state, server) <= step.stop_at
+                if stops or number == at_most:
+                    server, learned = _told(system, state, router, step, chosen, sequence)
+                    outcomes.append(Outcome(probability, server, 2 * number, learned))
                     continue
-                key = (chosen, asked if step.replace else put(asked, k, asked[k] + 1), learned)
+                key = (chosen, sequence if in_order else tuple(sorted(sequence)))
                 after[key] = after.get(key, 0.0) + probability
         cases = after
-    return outcomes + [Outcome(p, best, 2 * at_most, known) for (best, _, known), p in cases.items()]
+    return outcomes
 
 
-def _told(system: System, known: State, router: int, server: int) -> State:
-    servers = list(known.servers)
-    remember(system, servers, router, server, servers[server].queue)
-    return State(tuple(servers), known.turns)
+def _told(
+    system: System, state: State, router: int, step: Probe, best: int, asked: tuple[int, ...]
+) -> tuple[int, State]:
+    """Return the server chosen when all have answered, and the state in which the answers are remembered."""
+    if system.memory is None:
+        return best, state
+    if step.recall:
+        best = _better_remembered(system, state, router, step, best, asked)
+    servers = list(state.servers)
+    for server in asked:
+        remember(system, servers, router, server, servers[server].queue)
+    return best, State(tuple(servers), state.turns)
+
+
+def _better_remembered(
+    system: System, state: State, router: int, step: Probe, best: int, asked: tuple[int, ...]
+) -> int:
+    """Return the best remembered server if it beats `best` of those asked; the freshest of equals."""
+    assert system.memory is not None
+    rivals = []
+    for server in set(_population(system, step)) - set(asked):
+        if note := state.servers[server].notes[router]:
+            length, rank, slot = note
+            group = system.pool[server] if system.memory.by_pool else 0
+            rivals.append((_value(system, server, length, step), -rank, group, slot, server))
+    return min(rivals)[-1] if rivals and min(rivals)[0] < _merit(system, state, best, step) else best
 
 
 def _wait(system: System, state: State, server: int) -> float:
@@ -116,7 +137,12 @@ def inspect(system: System, state: State, router: int, step: Inspect) -> list[Ou
 
 def _merit(system: System, state: State, server: int, step: Probe | Inspect) -> tuple[float, float]:
     """Return what servers are compared by: the least is best."""
-    queue, rate = state.servers[server].queue, system.rates[server]
+    return _value(system, server, state.servers[server].queue, step)
+
+
+def _value(system: System, server: int, queue: int, step: Probe | Inspect) -> tuple[float, float]:
+    """Return what a server of `queue` customers is compared by."""
+    rate = system.rates[server]
     if step.rank == "delay":
         return (queue + 1) / rate, 0.0
     return queue, -rate if step.rank == "queue then speed" else 0.0
@@ -137,6 +163,20 @@ def cycle(system: System, state: State, router: int, step: Cycle) -> list[Outcom
     return [Outcome(1.0, server, 0, State(state.servers, put(state.turns, router, tuple(after))))]
 
 
+def last(system: System, state: State, router: int, step: Last) -> list[Outcome]:
+    """Choose the server that announced itself last."""
+    found = [server for server, place in enumerate(state.servers) if place.last[router]]
+    return [Outcome(1.0, server, 0, state) for server in found]
+
+
+def lookup(system: System, state: State, router: int, step: Lookup) -> list[Outcome]:
+    """Choose by the table."""
+    at = 0
+    for place, limit in zip(state.servers, step.limits, strict=True):
+        at = at * (limit + 1) + min(place.queue, limit)
+    return [Outcome(1.0, step.servers[at], 0 if step.free else 2 * len(state.servers), state)]
+
+
 STEPS: dict[str, Callable[[System, State, int, Any], list[Outcome]]] = {
     "take": take,
     "recall": recall,
@@ -144,4 +184,6 @@ STEPS: dict[str, Callable[[System, State, int, Any], list[Outcome]]] = {
     "probe": probe,
     "inspect": inspect,
     "cycle": cycle,
+    "last": last,
+    "lookup": lookup,
 }

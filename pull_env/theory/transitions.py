@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 
-from pull_env.policy import Announce, Cycle, Policy, Recall, Step, Take
+from pull_env.policy import Announce, Cycle, Last, Lookup, Policy, Recall, Step, Take
 from pull_env.scenario import Scenario
-from pull_env.theory.states import Outcome, State, System, drop, frame, kinds, put, settle
+from pull_env.theory.states import Outcome, State, System, came_last, drop, frame, kinds, put, settle
 from pull_env.theory.steps import STEPS
 
 Counts = tuple[float, ...]  # by MEASURES, of one event
@@ -28,13 +28,14 @@ def build(scenario: Scenario, policy: Policy, cut: tuple[int, ...]) -> System:
     """
     steps = _reachable(policy, scenario)
     cycle = next((step for step in steps if isinstance(step, Cycle)), None)
-    remembers = any(isinstance(step, Recall) for step in steps)
+    remembers = any(isinstance(step, Recall) or getattr(step, "recall", False) for step in steps)
     if remembers and any(pool.buffer is None for pool in scenario.pools):
         raise ValueError(
             f"{policy.name} recalls, {scenario.name} has infinite buffers: what it remembers has no limit"
         )
     if any(getattr(step, "rank", None) == "work" for step in steps):
         raise ValueError(f"{policy.name} ranks by 'work': the chain knows queue lengths only")
+    tables = any(isinstance(step, Lookup) for step in steps) and any(p.size > 1 for p in scenario.pools)
     by_router = policy.announce is not None or remembers or cycle is not None
 
     def serve(system: System, state: State, router: int) -> list[Outcome]:
@@ -47,10 +48,12 @@ def build(scenario: Scenario, policy: Policy, cut: tuple[int, ...]) -> System:
         scenario,
         cut,
         serve,
-        announce=policy.announce,
+        announce=policy.announce and policy.announce.on(scenario),
         shares=scenario.router_shares if by_router else (1.0,),  # routers that keep nothing are as one
         by_age=any(isinstance(step, Take) and step.order == "oldest" for step in steps),
-        remembers=remembers,
+        memory=policy.memory if remembers else None,
+        lasts=any(isinstance(step, Last) for step in steps),
+        labelled=cycle is not None or tables,
         cycle=cycle,
         earnings=_earnings(scenario) if cycle is not None and cycle.weights == "rate" else (),
     )
@@ -64,6 +67,10 @@ def _reachable(policy: Policy, scenario: Scenario) -> list[Step]:
         if pool is not None and pool >= len(scenario.pools):
             last = len(scenario.pools) - 1
             raise ValueError(f"steps[{k}].pool is {pool}: {scenario.name} has pools 0 to {last}")
+        if isinstance(step, Lookup) and len(step.limits) != scenario.servers:
+            raise ValueError(
+                f"steps[{k}].limits has {len(step.limits)} servers: {scenario.name} has {scenario.servers}"
+            )
         if not steps or not steps[-1].total:
             steps.append(step)
     return steps
@@ -108,7 +115,7 @@ def assign(system: System, outcome: Outcome, router: int) -> tuple[State, Counts
             announced = False  # it will announce itself again, whatever is still out
         elif queue >= system.announce.threshold:
             announced, holder = False, next(r for r, mark in enumerate(place.marks) if mark)
-    if system.remembers and notes[router]:
+    if system.memory is not None and notes[router]:
         length, rank, slot = notes[router]
         notes = put(notes, router, (min(length + 1, buffer), rank, slot))
     after = list(servers)
@@ -137,6 +144,8 @@ def depart(system: System, state: State, server: int) -> Iterator[tuple[float, S
             newest = max(place.marks[router] for place in state.servers)
             marks = put(marks, router, newest + 1 if system.by_age else 1)
         after = put(state.servers, server, left._replace(announced=True, marks=marks))
+        if system.lasts:
+            after = tuple(came_last(list(after), router, server))
         yield probability, settle(system, after, state.turns), (0.0, 0.0, 0.0, 0.0, 1.0, 0.0, probes)
 
 

@@ -117,7 +117,7 @@ def test_the_spec_goes_through_json():
         ({"announce": 1}, "announce is 1"),
         ({"customers": 1}, "customers is 1: it must be a whole number from 2"),
         ({"customers": 1e4}, "customers is 10000.0"),
-        ({"memory": 0}, "memory is 0"),
+        ({"memory": 0}, "memory.size is 0"),
         ({"observation": "all"}, "observation is 'all': it must be 'local' or 'with-state'"),
     ],
 )

@@ -1,0 +1,269 @@
+"""The steps of a router: what it may do for the customer at hand, as data; and how they are checked and read.
+
+`Take`, `Recall` and `Last` cannot act when there is no message, nothing remembered, or nobody has announced
+itself yet; the others always can.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal, get_args, get_type_hints
+
+Order = Literal["random", "oldest", "fastest"]
+Weights = Literal["uniform", "rate"]
+Rank = Literal["queue", "delay", "queue then speed", "work"]
+
+
+class PolicyError(ValueError):
+    """A policy that cannot be: the message names the field, its value and what is allowed."""
+
+
+@dataclass(frozen=True)
+class Take:
+    """Assign to a server whose pull-message this router holds; 0 messages, as the pull-message was counted
+    when sent.
+
+    Attributes:
+        pool: Take from this pool only; None: from any.
+        order: `random` over the messages held, `oldest`, or `fastest`: at random from the fastest pool that
+            has one.
+    """
+
+    kind: ClassVar[str] = "take"
+    total: ClassVar[bool] = False
+    pool: int | None = None
+    order: Order = "random"
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Assign to the best server remembered from earlier probes and assignments; 0 messages.
+
+    Best is the smallest remembered length, the freshest of equals; over several pools the least (length + 1)
+    / rate.
+
+    Attributes:
+        pool: Recall from this pool only; None: from any.
+    """
+
+    kind: ClassVar[str] = "recall"
+    total: ClassVar[bool] = False
+    pool: int | None = None
+
+
+@dataclass(frozen=True)
+class Send:
+    """Assign to a random server, blind; 0 messages.
+
+    Attributes:
+        pool: Uniformly within this pool; None: over all servers, by `weights`.
+        weights: `uniform`, or `rate`: in proportion to the service rates.
+    """
+
+    kind: ClassVar[str] = "send"
+    total: ClassVar[bool] = True
+    pool: int | None = None
+    weights: Weights = "uniform"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Ask random servers one at a time for their queue length, assign to the best of them; 2 messages a
+    server asked.
+
+    Attributes:
+        pool: Ask within this pool, uniformly; None: over all servers, by `weights`.
+        weights: `uniform`, or `rate`: in proportion to the service rates.
+        at_most: Ask no more servers than this.
+        stop_at: Stop at the first answer that promises a wait (length / rate) of this or less; None: never
+            early.
+        rank: The best has the least `queue`, `delay` ((length + 1) / rate), `queue then speed`, or unfinished
+            `work`;
+            the first asked of equals.
+        replace: Whether the same server may be asked twice for one customer.
+        recall: Whether the servers remembered from earlier customers compete with those asked, at the length
+            remembered; one of them is chosen only if it is better, the freshest of equals.
+    """
+
+    kind: ClassVar[str] = "probe"
+    total: ClassVar[bool] = True
+    pool: int | None = None
+    weights: Weights = "uniform"
+    at_most: int = 2
+    stop_at: float | None = None
+    rank: Rank = "queue"
+    replace: bool = False
+    recall: bool = False
+
+
+@dataclass(frozen=True)
+class Inspect:
+    """Look at all n servers and assign to the best, at random among equals; 2n messages.
+
+    Attributes:
+        rank: As for `Probe`. `work` needs the calendar clock, and costs O(n) if no server is idle; all else
+            O(pools).
+    """
+
+    kind: ClassVar[str] = "inspect"
+    total: ClassVar[bool] = True
+    rank: Rank = "queue"
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Assign round robin, each router for itself from a random start; 0 messages.
+
+    Attributes:
+        weights: `uniform`: all servers in turn; `rate`: each server in proportion to its rate, spread evenly
+            in time.
+    """
+
+    kind: ClassVar[str] = "cycle"
+    total: ClassVar[bool] = True
+    weights: Weights = "uniform"
+
+
+@dataclass(frozen=True)
+class Last:
+    """Assign to the last server that announced itself to this router, even if it is busy now; 0 messages."""
+
+    kind: ClassVar[str] = "last"
+    total: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Look at all n servers and assign by a table of their queue lengths; 2n messages, O(n).
+
+    Attributes:
+        limits: (n,) the longest queue told apart at each server; longer ones count as that.
+        servers: The server to choose, for all queue lengths (q_1, ..., q_n) in ascending order: those of the
+            last server change first.
+        free: Whether looking costs nothing.
+    """
+
+    kind: ClassVar[str] = "lookup"
+    total: ClassVar[bool] = True
+    limits: tuple[int, ...]
+    servers: tuple[int, ...]
+    free: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("limits", "servers"):
+            numbers = getattr(self, name)
+            if isinstance(numbers, str) or not isinstance(numbers, (list, tuple)) or not numbers:
+                raise PolicyError(f"lookup.{name} is {numbers!r}: it must be a list of whole numbers")
+            for number in numbers:
+                if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**31:
+                    raise PolicyError(f"lookup.{name} has {number!r}: it must be a whole number from 0")
+            object.__setattr__(self, name, tuple(numbers))
+        size = math.prod(limit + 1 for limit in self.limits)
+        if len(self.servers) != size:
+            raise PolicyError(f"lookup.servers has {len(self.servers)} entries: limits ask for {size}")
+        if max(self.servers) >= len(self.limits):
+            last = len(self.limits) - 1
+            raise PolicyError(f"lookup.servers has {max(self.servers)}: limits name servers 0 to {last}")
+
+
+Step = Take | Recall | Send | Probe | Inspect | Cycle | Last | Lookup
+STEPS: dict[str, type[Step]] = {step.kind: step for step in get_args(Step)}
+
+
+def step_to_dict(step: Step) -> dict[str, Any]:
+    """Return a step as plain JSON values, its `kind` among them."""
+    return {"kind": step.kind, **dataclasses.asdict(step)}
+
+
+def step_from_dict(content: Step | Mapping[str, Any]) -> Step:
+    """Build a step from what `step_to_dict` gives; a step is returned as it is.
+
+    Raises:
+        PolicyError: The kind or a key is unknown.
+    """
+    if isinstance(content, get_args(Step)):
+        return content  # type: ignore[no-any-return]
+    if not isinstance(content, Mapping):
+        raise PolicyError(f"step is {content!r}: it must be a table with its kind")
+    kind = content.get("kind")
+    if kind not in STEPS:
+        raise PolicyError(f"step.kind is {kind!r}: it must be one of {', '.join(STEPS)}")
+    fields = {key: value for key, value in content.items() if key != "kind"}
+    known(fields, tuple(field.name for field in dataclasses.fields(STEPS[kind])), kind)
+    try:
+        return STEPS[kind](**fields)
+    except TypeError:
+        required = [field.name for field in dataclasses.fields(STEPS[kind]) if field.name not in fields]
+        raise PolicyError(f"{kind} needs {required[0]}") from None
+
+
+def check_steps(steps: Any) -> tuple[Step, ...]:
+    """Return `steps` as a tuple of valid steps.
+
+    Raises:
+        PolicyError: There is none, or one has a value that is not allowed.
+    """
+    if isinstance(steps, str) or not isinstance(steps, (list, tuple)) or not steps:
+        raise PolicyError(f"steps is {steps!r}: it must hold at least one step")
+    for k, step in enumerate(steps):
+        if not isinstance(step, get_args(Step)):
+            raise PolicyError(f"steps[{k}] is {step!r}: it must be one of {', '.join(STEPS)}")
+        check(step, f"steps[{k}]")
+        if getattr(step, "pool", None) is not None and getattr(step, "weights", "uniform") != "uniform":
+            raise PolicyError(f"steps[{k}].weights is 'rate': within one pool all rates are equal")
+        if getattr(step, "recall", False) and getattr(step, "rank", None) == "work":
+            raise PolicyError(f"steps[{k}].rank is 'work': a router remembers lengths, not work")
+    return tuple(steps)
+
+
+def totals() -> str:
+    """Return the kinds that can always act, as text."""
+    return ", ".join(kind for kind, step in STEPS.items() if step.total)
+
+
+def known(content: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> None:
+    """Refuse keys that are not allowed, and name the nearest one that is."""
+    for key in content:
+        if key not in allowed:
+            near = difflib.get_close_matches(str(key), allowed, 1, 0.0)
+            raise PolicyError(
+                f"{where} has an unknown key {key!r}: did you mean {near[0]!r}? Known: {', '.join(allowed)}"
+            )
+
+
+_WHOLE = {"pool": 0, "at_most": 1, "threshold": 1, "sample": 1, "size": 1}  # least values of integer fields
+_REAL = {"stop_at": "time", "growth": "number"}
+
+
+@cache  # a vector of envs checks the same steps a thousand times
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def check(record: Any, where: str) -> None:
+    """Refuse a value that its field does not allow: choices by their annotation, numbers by their range."""
+    hints = _hints(type(record))  # type: ignore[arg-type]
+    for field in dataclasses.fields(record):
+        value, name = getattr(record, field.name), f"{where}.{field.name}"
+        choices = get_args(hints[field.name])
+        if value is None and type(None) in choices:
+            continue
+        if field.name in _WHOLE:
+            least = _WHOLE[field.name]
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
+                raise PolicyError(f"{name} is {value!r}: it must be a whole number from {least}")
+        elif hints[field.name] is bool:
+            if not isinstance(value, bool):
+                raise PolicyError(f"{name} is {value!r}: it must be true or false")
+        elif field.name in _REAL:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+                raise PolicyError(f"{name} is {value!r}: it must be a {_REAL[field.name]} from 0, or nothing")
+        elif hints[field.name] == tuple[int, ...]:
+            continue  # a table, which checks itself
+        elif value not in choices:
+            raise PolicyError(f"{name} is {value!r}: it must be one of {', '.join(map(repr, choices))}")
