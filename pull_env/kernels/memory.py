@@ -7,6 +7,8 @@ is remembered.
 
 from __future__ import annotations
 
+import math
+
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.state import UNLIMITED, group_of, head_of, list_of, memory_of, pool_of, server_of
 
@@ -16,28 +18,37 @@ def entry_of(system: int, router: int, server: int) -> int:
     """Return the entry of `server` in its group, -1 if it is not remembered."""
     if head_of(system).complete:
         return server
-    group = group_of(system, server_of(system, server).pool)
+    at, group = -1, group_of(system, server_of(system, server).pool)
+    for k in range(
+        head_of(system).M
+    ):  # no early end: it cannot be foreseen, which costs more
+        at = k if memory_of(system, router, group, k).server == server else at
+    return at
+
+
+@kernel
+def oldest_entry(system: int, router: int, group: int) -> int:
+    """Return the entry to forget first: an empty one, else the oldest."""
+    at, since = 0, math.inf
     for k in range(head_of(system).M):
-        if memory_of(system, router, group, k).server == server:
-            return k
-    return -1
+        when = memory_of(system, router, group, k).when
+        at = k if when < since else at
+        since = min(when, since)
+    return at
 
 
 @kernel
 def remember(system: int, router: int, server: int, queue: int) -> None:
     """Note that `server` has `queue` customers now, in place of its last entry or the oldest entry."""
-    group = group_of(system, server_of(system, server).pool)
-    at = entry_of(system, router, server)
+    pool = server_of(system, server).pool
+    group, at = group_of(system, pool), entry_of(system, router, server)
     if at < 0:
-        at = 0
-        for k in range(1, head_of(system).M):
-            if memory_of(system, router, group, k).when < memory_of(system, router, group, at).when:
-                at = k
+        at = oldest_entry(system, router, group)
     entry = memory_of(system, router, group, at)
     forgotten, before = entry.server, entry.queue
     entry.server, entry.queue, entry.when = server, queue, head_of(system).now
-    compare(system, router, server_of(system, server).pool, at, queue > before)
-    if forgotten >= 0 and server_of(system, forgotten).pool != server_of(system, server).pool:
+    compare(system, router, pool, at, queue > before)
+    if head_of(system).G == 1 and forgotten >= 0 and server_of(system, forgotten).pool != pool:
         other = list_of(system, router, server_of(system, forgotten).pool)
         if other.best == at:
             other.best = find_best(system, router, server_of(system, forgotten).pool)
