@@ -16,21 +16,14 @@ from gymnasium.vector.utils import batch_space
 
 from pull_env.envs.observation import View
 from pull_env.envs.router import RouterEnv, whole
-from pull_env.kernels.batch import HUNGRY, act_all, first_refused
+from pull_env.kernels.batch import BATCH, HUNGRY, act_all, first_refused, pack
 from pull_env.kernels.observe import OUTCOME, VIEW
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 Stepped = tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]
 
-COLUMNS = {  # of an info, and where the kernels write them
-    "cost": "cost",
-    "wait": "wait",
-    "blocked": "lost",
-    "messages": "messages",
-    "router": "router",
-    "time": "time",
-}
+NAMES = ("cost", "wait", "blocked", "messages", "router", "time", "action_mask")  # of an info
 ENVS_A_THREAD = 512  # waking a thread costs as much as this many steps
 
 
@@ -106,6 +99,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         self._masks = np.zeros((num_envs, len(first.catalog)), np.int8)
         self._outcomes: Array = np.zeros(num_envs, OUTCOME)
         self._records: Array = np.zeros(num_envs, VIEW)
+        self._numbers, self._flags = np.zeros((6, num_envs)), np.zeros((2, num_envs), np.bool_)
         self._link()
 
     def reset(
@@ -130,7 +124,8 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         chosen = self._chosen(rest.pop("reset_mask", None))
         for k in np.flatnonzero(chosen).tolist():
             self._restart(k, seed=seeds[k], options=rest)
-        return self.observations(), self._infos(chosen)
+        info = self._answer()[2]
+        return self.observations(), info | self._given if chosen is self._everyone else _partial(info, chosen)
 
     def step(self, actions: npt.ArrayLike) -> Stepped:
         """Let every env place its customer at hand by its entry of the catalog, and run on to the next.
@@ -146,9 +141,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         stopped = self._act()
         if stopped:
             self._resume()
-        rewards, truncated = 0.0 - self._outcomes["cost"], self._left == 0
-        final = self._finish(truncated) if stopped and truncated.any() else {}
-        infos = self._infos(self._everyone) | final
+        rewards, truncated, info = self._answer()
+        if stopped and self._mode == AutoresetMode.SAME_STEP and truncated.any():
+            final = self._finish(truncated, info)
+            info = self._answer()[2] | final
+        infos = info | self._given
         return self.observations(), rewards, np.zeros(self.num_envs, np.bool_), truncated, infos
 
     def observations(self) -> npt.NDArray[np.float32]:
@@ -220,12 +217,15 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
 
     def _link(self) -> None:
         """Let all envs write to the rows of the arrays of the batch."""
-        records, actions, left = (part.ctypes.data for part in (self._records, self._actions, self._left))
-        self._addresses: tuple[int, int, int] = (records, actions, left)
-        columns = {name: self._outcomes[field] for name, field in COLUMNS.items()}
-        self._columns = {**columns, "action_mask": self._masks}
+        self._batch: Array = np.zeros(1, BATCH)
+        self._batch["envs"] = self.num_envs
+        parts = {"views": "_records"} | {name: f"_{name}" for name in ("actions", "left", "numbers", "flags")}
+        for field, name in parts.items():
+            self._batch[field] = getattr(self, name).ctypes.data
+        self._address = int(self._batch.ctypes.data)
         self._everyone = np.ones(self.num_envs, np.bool_)
         self._everyone.flags.writeable = False
+        self._given = {f"_{name}": self._everyone for name in NAMES}
         self._views: list[View | None] = [None] * self.num_envs
         for k in range(self.num_envs):
             self._adopt(k)
@@ -247,6 +247,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
     def _restart(self, k: int, **arguments: Any) -> None:
         self.envs[k].reset(**arguments)
         self._adopt(k)
+        pack(self._address, k)
 
     def _chosen(self, mask: Any) -> Flags:
         """Return which envs to reset."""
@@ -272,7 +273,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         self._require_begun("step")
         self._actions[...] = given
         size, restarts = self._masks.shape[1], self._mode == AutoresetMode.NEXT_STEP
-        k = first_refused(*self._addresses[:2], self.num_envs, size, restarts)
+        k = first_refused(self._address, size, restarts)
         if k < self.num_envs:
             if not 0 <= self._actions[k] < size:
                 raise ValueError(
@@ -283,11 +284,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
     def _act(self) -> int:
         """Move all envs, and return how many ended, or did not move."""
         if len(self._chunks) == 1:
-            return int(act_all(*self._addresses, 0, self.num_envs))
+            return int(act_all(self._address, 0, self.num_envs))
         if self._pool is None:
             self._pool = ThreadPoolExecutor(len(self._chunks) - 1, "pull_env")
-        others = [self._pool.submit(act_all, *self._addresses, *chunk) for chunk in self._chunks[1:]]
-        own = act_all(*self._addresses, *self._chunks[0])
+        others = [self._pool.submit(act_all, self._address, *chunk) for chunk in self._chunks[1:]]
+        own = act_all(self._address, *self._chunks[0])
         return int(own + sum(other.result() for other in others))
 
     def _resume(self) -> None:
@@ -295,30 +296,34 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         for k in np.flatnonzero(self._left < 0).tolist():
             if self._left[k] == HUNGRY:
                 self.envs[k].simulator.supply()
-                act_all(*self._addresses, k, k + 1)
+                act_all(self._address, k, k + 1)
             else:
                 self._restart(k)
 
-    def _finish(self, ended: Flags) -> dict[str, Any]:
-        """Restart envs that ended in this step, if this is the time; return how they ended."""
-        if self._mode != AutoresetMode.SAME_STEP:
-            return {}
+    def _answer(self) -> tuple[npt.NDArray[np.float64], Flags, dict[str, Any]]:
+        """Return fresh arrays: the rewards, who ended in this step, and the info of all."""
+        numbers = self._numbers.copy()
+        rewards, cost, wait, time = numbers[:4]
+        messages, router = numbers[4:].view(np.int64)
+        blocked, truncated = self._flags.copy()
+        columns = (cost, wait, blocked, messages, router, time, self._masks.copy())
+        return rewards, truncated, dict(zip(NAMES, columns, strict=True))
+
+    def _finish(self, ended: Flags, info: dict[str, Any]) -> dict[str, Any]:
+        """Restart the envs that ended in this step, and return how they ended."""
         final_obs = np.full(self.num_envs, None, object)
-        final_info = self._infos(ended)
         for k in np.flatnonzero(ended).tolist():
             final_obs[k] = self._observations[k].copy()
             self._restart(k)
         flags = {"_final_obs": ended.copy(), "_final_info": ended.copy()}
-        return {"final_obs": final_obs, "final_info": final_info, **flags}
+        return {"final_obs": final_obs, "final_info": _partial(info, ended), **flags}
 
-    def _infos(self, given: Flags) -> dict[str, Any]:
-        """Return a fresh array for every key, 0 where an env does not give it, and the flags of who does."""
-        infos = {name: column.copy() for name, column in self._columns.items()}
-        if given is not self._everyone:
-            given = given.copy()
-            for column in infos.values():
-                column[~given] = 0
-        return infos | {f"_{name}": given for name in infos}
+
+def _partial(info: dict[str, Any], given: Flags) -> dict[str, Any]:
+    """Return the info of the envs flagged in `given`, 0 elsewhere, with the flags."""
+    for column in info.values():
+        column[~given] = 0
+    return info | {f"_{name}": given.copy() for name in info}
 
 
 def _mode(value: AutoresetMode | str) -> AutoresetMode:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from pull_env.kernels.jit import kernel, prefetch
-from pull_env.kernels.observe import CHAIN_STEPS, VIEW, view_at
+import numpy as np
+
+from pull_env.kernels.jit import kernel, prefetch, records
+from pull_env.kernels.observe import CHAIN_STEPS, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.run import turn
-from pull_env.kernels.state import HEAD, LIST, MEMORY, POOL, ROUTER, STEP, count_at, head_of
+from pull_env.kernels.state import HEAD, LIST, MEMORY, POOL, ROUTER, STEP, count_at, head_of, real_at
 
 ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
 HEAD_BYTES = HEAD.itemsize
 POOL_BYTES, ROUTER_BYTES, LIST_BYTES, MEMORY_BYTES = (r.itemsize for r in (POOL, ROUTER, LIST, MEMORY))
+
+BATCH = np.dtype(
+    [
+        ("envs", np.int64),
+        # addresses
+        ("views", np.int64),  # (envs,) VIEW
+        ("actions", np.int64),  # (envs,) int64
+        ("left", np.int64),  # (envs,) int64  what `act` returned
+        ("numbers", np.int64),  # (6, envs): reward, cost, wait, time, float64; messages, router, int64
+        ("flags", np.int64),  # (2, envs) bool: blocked, ended in this step
+    ]
+)
+batch_at = records(BATCH)
 
 
 @kernel
@@ -33,49 +48,56 @@ def act(view: int, chain: int, steps: int) -> int:
 
 
 @kernel
-def act_all(views: int, actions: int, left: int, first: int, last: int) -> int:
-    """Let the envs `first` to `last` - 1 act, each by its entry of the catalog.
-
-    Args:
-        views: Address of (envs,) VIEW.
-        actions: Address of (envs,) int64.
-        left: Address of (envs,) int64, which is overwritten by what `act` returns.
-        first: The first env.
-        last: One after the last env.
+def act_all(batch: int, first: int, last: int) -> int:
+    """Let the envs `first` to `last` - 1 of `batch` act, each by its entry of the catalog.
 
     Returns:
-        How many envs ended, or did not move.
+        How many ended, or did not move.
     """
-    count = 0
+    it, count = batch_at(batch, 0), 0
     for k in range(first, last):
         if k + 2 < last:
-            fetch(view_at(views, k + 2).system, HEAD_BYTES)
+            fetch(view_at(it.views, k + 2).system, HEAD_BYTES)
         if k + 1 < last:
-            fetch_at_hand(view_at(views, k + 1).system)
-        view = views + k * VIEW_BYTES
-        chain = view_at(view, 0).chains + count_at(actions, k).value * CHAIN_BYTES
-        now = count_at(left, k)
-        now.value = act(view, chain, CHAIN_STEPS)
-        count += now.value <= 0
+            fetch_at_hand(view_at(it.views, k + 1).system)
+        chain = view_at(it.views, k).chains + count_at(it.actions, k).value * CHAIN_BYTES
+        left = act(it.views + k * VIEW_BYTES, chain, CHAIN_STEPS)
+        count_at(it.left, k).value = left
+        flag_at(it.flags, it.envs + k).value = left == 0
+        count += left <= 0
+        pack(batch, k)
     return count
 
 
 @kernel
-def first_refused(views: int, actions: int, envs: int, size: int, restarts: bool) -> int:
-    """Return the first env that cannot act, `envs` if all can.
+def pack(batch: int, k: int) -> None:
+    """Copy the outcome of env `k` to the arrays of the batch."""
+    it = batch_at(batch, 0)
+    outcome, envs, numbers = outcome_at(view_at(it.views, k).outcome, 0), it.envs, it.numbers
+    real_at(numbers, k).value = 0.0 - outcome.cost
+    real_at(numbers, envs + k).value = outcome.cost
+    real_at(numbers, 2 * envs + k).value = outcome.wait
+    real_at(numbers, 3 * envs + k).value = outcome.time
+    count_at(numbers, 4 * envs + k).value = outcome.messages
+    count_at(numbers, 5 * envs + k).value = outcome.router
+    flag_at(it.flags, k).value = outcome.lost
+
+
+@kernel
+def first_refused(batch: int, size: int, restarts: bool) -> int:
+    """Return the first env of `batch` that cannot act, as many as there are if all can.
 
     Args:
-        views: Address of (envs,) VIEW.
-        actions: Address of (envs,) int64: one that is not from 0 to `size` - 1 is refused.
-        envs: How many.
-        size: Entries of the catalog.
+        batch: Address of the BATCH.
+        size: Entries of the catalog: an action that is not from 0 to `size` - 1 is refused.
         restarts: Whether an env may act whose episode has ended.
     """
-    for k in range(envs):
-        action = count_at(actions, k).value
-        if action < 0 or action >= size or (view_at(views, k).left == 0 and not restarts):
+    it = batch_at(batch, 0)
+    for k in range(it.envs):
+        action = count_at(it.actions, k).value
+        if action < 0 or action >= size or (view_at(it.views, k).left == 0 and not restarts):
             return k
-    return envs
+    return it.envs
 
 
 @kernel

@@ -19,9 +19,7 @@ def entry_of(system: int, router: int, server: int) -> int:
     if head_of(system).complete:
         return server
     at, group = -1, group_of(system, server_of(system, server).pool)
-    for k in range(
-        head_of(system).M
-    ):  # no early end: it cannot be foreseen, which costs more
+    for k in range(head_of(system).M):  # no early end: it cannot be foreseen, which costs more
         at = k if memory_of(system, router, group, k).server == server else at
     return at
 
