@@ -145,7 +145,7 @@ def test_attributes_and_methods_of_the_envs():
     assert not envs.has_attr("no_such_thing")
     assert envs.env_is_wrapped(Monitor) == [False] * 3
     assert len(envs.env_method("action_masks", indices=[2])) == 1
-    assert envs.env_method("get_wrapper_attr", "memory", indices=1) == [8]
+    assert envs.env_method("get_wrapper_attr", "customers", indices=2) == [20]
     twin = pickle.loads(pickle.dumps(envs))
     assert np.array_equal(twin.step(np.array([4, 5, 17]))[0], envs.step(np.array([4, 5, 17]))[0])
     envs.close()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,17 +11,11 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from pull_env.envs.observation import View
+from pull_env.envs.batch import NAMES, Array, Batch, Flags
 from pull_env.envs.router import RouterEnv, whole
-from pull_env.kernels.batch import BATCH, HUNGRY, act_all, first_refused, pack
-from pull_env.kernels.observe import OUTCOME, VIEW
+from pull_env.kernels.batch import HUNGRY
 
-Array = npt.NDArray[Any]
-Flags = npt.NDArray[np.bool_]
 Stepped = tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]
-
-NAMES = ("cost", "wait", "blocked", "messages", "router", "time", "action_mask")  # of an info
-ENVS_A_THREAD = 512  # waking a thread costs as much as this many steps
 
 
 class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], Array]):
@@ -60,8 +51,8 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         >>> observations.shape, infos["action_mask"].shape
         ((3, 20), (3, 18))
         >>> observations, rewards, terminations, truncations, infos = envs.step([0, 1, 17])
-        >>> rewards.shape, truncations.any()
-        ((3,), np.False_)
+        >>> rewards.shape, bool(truncations.any())
+        ((3,), False)
         >>> envs.close()
 
     Raises:
@@ -80,7 +71,8 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         """Check the arguments, and build the envs; see the class."""
         self.num_envs = whole("num_envs", num_envs, least=1)
         self._mode = _mode(autoreset_mode)
-        threads = whole("workers", _threads(num_envs) if workers is None else workers, least=1)
+        if workers is not None:
+            whole("workers", workers, least=1)
         first = RouterEnv(**arguments)
         checked = {**arguments, "scenario": first.scenario, "catalog": first.catalog}
         self.envs = [first, *(RouterEnv(**checked) for _ in range(1, num_envs))]
@@ -90,17 +82,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         self.single_observation_space, self.single_action_space = first.observation_space, first.action_space
         self.observation_space = batch_space(first.observation_space, num_envs)
         self.action_space = batch_space(first.action_space, num_envs)
-        bounds = np.linspace(0, num_envs, min(threads, num_envs) + 1).astype(int).tolist()
-        self._chunks = list(pairwise(bounds))  # of envs, one for each thread
-        self._pool: ThreadPoolExecutor | None = None
         self._begun = False
-        self._actions, self._left = np.zeros(num_envs, np.int64), np.zeros(num_envs, np.int64)
-        self._observations = np.zeros((num_envs, first.view.observation.size), np.float32)
-        self._masks = np.zeros((num_envs, len(first.catalog)), np.int8)
-        self._outcomes: Array = np.zeros(num_envs, OUTCOME)
-        self._records: Array = np.zeros(num_envs, VIEW)
-        self._numbers, self._flags = np.zeros((6, num_envs)), np.zeros((2, num_envs), np.bool_)
-        self._link()
+        self._batch = Batch(self.envs, workers)
+        self._everyone = np.ones(num_envs, np.bool_)
+        self._everyone.flags.writeable = False
+        self._given = {f"_{name}": self._everyone for name in NAMES}
 
     def reset(
         self,
@@ -123,8 +109,8 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         rest = dict(options or {})
         chosen = self._chosen(rest.pop("reset_mask", None))
         for k in np.flatnonzero(chosen).tolist():
-            self._restart(k, seed=seeds[k], options=rest)
-        info = self._answer()[2]
+            self._batch.restart(k, seed=seeds[k], options=rest)
+        info = self._batch.answer()[2]
         return self.observations(), info | self._given if chosen is self._everyone else _partial(info, chosen)
 
     def step(self, actions: npt.ArrayLike) -> Stepped:
@@ -138,19 +124,19 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             ValueError: There are not as many actions as envs, or one is not in the catalog.
         """
         self._read(actions)
-        stopped = self._act()
+        stopped = self._batch.act()
         if stopped:
             self._resume()
-        rewards, truncated, info = self._answer()
+        rewards, truncated, info = self._batch.answer()
         if stopped and self._mode == AutoresetMode.SAME_STEP and truncated.any():
             final = self._finish(truncated, info)
-            info = self._answer()[2] | final
+            info = self._batch.answer()[2] | final
         infos = info | self._given
         return self.observations(), rewards, np.zeros(self.num_envs, np.bool_), truncated, infos
 
     def observations(self) -> npt.NDArray[np.float32]:
         """Return what all envs see now, as `reset` and `step` did."""
-        return self._observations.copy()
+        return self._batch.observations.copy()
 
     def action_masks(self) -> Flags:
         """Return which actions are real, (num_envs, actions) flags; see `RouterEnv`.
@@ -159,7 +145,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             ResetNeeded: No episode has begun.
         """
         self._require_begun("action_masks")
-        return self._masks.astype(np.bool_)
+        return self._batch.masks.astype(np.bool_)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return what the method `name` of every env returns, or the attribute of that name."""
@@ -171,7 +157,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         if not callable(found):
             return found
         returned = found(*args, **kwargs)
-        self._adopt(k)
+        self._batch.adopt(k)
         return returned
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -202,52 +188,12 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
 
     def close_extras(self, **kwargs: Any) -> None:
         """Let the threads go."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the threads out of copies, which start their own."""
-        return {**self.__dict__, "_pool": None}
-
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
-        self.__dict__.update(attributes)
-        self._link()
-
-    def _link(self) -> None:
-        """Let all envs write to the rows of the arrays of the batch."""
-        self._batch: Array = np.zeros(1, BATCH)
-        self._batch["envs"] = self.num_envs
-        parts = {"views": "_records"} | {name: f"_{name}" for name in ("actions", "left", "numbers", "flags")}
-        for field, name in parts.items():
-            self._batch[field] = getattr(self, name).ctypes.data
-        self._address = int(self._batch.ctypes.data)
-        self._everyone = np.ones(self.num_envs, np.bool_)
-        self._everyone.flags.writeable = False
-        self._given = {f"_{name}": self._everyone for name in NAMES}
-        self._views: list[View | None] = [None] * self.num_envs
-        for k in range(self.num_envs):
-            self._adopt(k)
-
-    def _adopt(self, k: int) -> None:
-        """Let env `k` write to its rows, if it does not: it makes itself a new view for a policy."""
-        env = self.envs[k]
-        if env.view is not self._views[k]:
-            env.lie_in(
-                self._observations[k], self._masks[k], self._outcomes[k, ...], self._records[k : k + 1]
-            )
-            self._views[k] = env.view
+        self._batch.close()
 
     def _require_begun(self, what: str) -> None:
         self._begun = self._begun or all(env.begun for env in self.envs)
         if not self._begun:
             raise ResetNeeded(f"{what} needs reset of all envs before it")
-
-    def _restart(self, k: int, **arguments: Any) -> None:
-        self.envs[k].reset(**arguments)
-        self._adopt(k)
-        pack(self._address, k)
 
     def _chosen(self, mask: Any) -> Flags:
         """Return which envs to reset."""
@@ -265,56 +211,34 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
 
     def _read(self, actions: npt.ArrayLike) -> None:
         """Take over the actions, if all envs can act."""
-        given = np.asarray(actions)
-        if given.shape != self._actions.shape:
-            raise ValueError(f"actions has shape {given.shape}: it must be {self._actions.shape}, one an env")
+        given, batch = np.asarray(actions), self._batch
+        if given.shape != batch.actions.shape:
+            raise ValueError(f"actions has shape {given.shape}: it must be {batch.actions.shape}, one an env")
         if given.dtype.kind not in "iu":
             raise ValueError(f"actions has dtype {given.dtype}: it must hold whole numbers")
         self._require_begun("step")
-        self._actions[...] = given
-        size, restarts = self._masks.shape[1], self._mode == AutoresetMode.NEXT_STEP
-        k = first_refused(self._address, size, restarts)
+        batch.actions[...] = given
+        k = batch.refused(restarts=self._mode == AutoresetMode.NEXT_STEP)
         if k < self.num_envs:
-            if not 0 <= self._actions[k] < size:
-                raise ValueError(
-                    f"actions[{k}] is {given[k]}: it must be a whole number from 0 to {size - 1}"
-                )
+            last = batch.masks.shape[1] - 1
+            if not 0 <= batch.actions[k] <= last:
+                raise ValueError(f"actions[{k}] is {given[k]}: it must be a whole number from 0 to {last}")
             raise ResetNeeded(f"step needs reset before it: the episode of env {k} has ended")
-
-    def _act(self) -> int:
-        """Move all envs, and return how many ended, or did not move."""
-        if len(self._chunks) == 1:
-            return int(act_all(self._address, 0, self.num_envs))
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(len(self._chunks) - 1, "pull_env")
-        others = [self._pool.submit(act_all, self._address, *chunk) for chunk in self._chunks[1:]]
-        own = act_all(self._address, *self._chunks[0])
-        return int(own + sum(other.result() for other in others))
 
     def _resume(self) -> None:
         """Feed the envs that could not move, and move them; restart those that had ended before."""
-        for k in np.flatnonzero(self._left < 0).tolist():
-            if self._left[k] == HUNGRY:
-                self.envs[k].simulator.supply()
-                act_all(self._address, k, k + 1)
+        for k in np.flatnonzero(self._batch.left < 0).tolist():
+            if self._batch.left[k] == HUNGRY:
+                self._batch.feed(k)
             else:
-                self._restart(k)
-
-    def _answer(self) -> tuple[npt.NDArray[np.float64], Flags, dict[str, Any]]:
-        """Return fresh arrays: the rewards, who ended in this step, and the info of all."""
-        numbers = self._numbers.copy()
-        rewards, cost, wait, time = numbers[:4]
-        messages, router = numbers[4:].view(np.int64)
-        blocked, truncated = self._flags.copy()
-        columns = (cost, wait, blocked, messages, router, time, self._masks.copy())
-        return rewards, truncated, dict(zip(NAMES, columns, strict=True))
+                self._batch.restart(k)
 
     def _finish(self, ended: Flags, info: dict[str, Any]) -> dict[str, Any]:
         """Restart the envs that ended in this step, and return how they ended."""
         final_obs = np.full(self.num_envs, None, object)
         for k in np.flatnonzero(ended).tolist():
-            final_obs[k] = self._observations[k].copy()
-            self._restart(k)
+            final_obs[k] = self._batch.observations[k].copy()
+            self._batch.restart(k)
         flags = {"_final_obs": ended.copy(), "_final_info": ended.copy()}
         return {"final_obs": final_obs, "final_info": _partial(info, ended), **flags}
 
@@ -332,11 +256,6 @@ def _mode(value: AutoresetMode | str) -> AutoresetMode:
             return mode
     allowed = " or ".join(repr(mode.value) for mode in AutoresetMode)
     raise ValueError(f"autoreset_mode is {value!r}: it must be {allowed}")
-
-
-def _threads(num_envs: int) -> int:
-    """Return how many threads pay."""
-    return max(1, min(os.cpu_count() or 1, num_envs // ENVS_A_THREAD))
 
 
 def _seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | None]:

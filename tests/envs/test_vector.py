@@ -9,7 +9,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from pull_env.envs import vector
+from pull_env.envs import batch
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
 from pull_env.policy import Announce, Inspect, Probe, Recall, Send, Take
@@ -155,12 +155,12 @@ def test_gymnasium_makes_it():
 
 
 def test_the_same_whatever_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(vector, "ENVS_A_THREAD", 2)
+    monkeypatch.setattr(batch, "ENVS_A_THREAD", 2)
     monkeypatch.setattr("os.cpu_count", lambda: 3)
     automatic = RouterVectorEnv(7, scenario="two-speeds", customers=9)
-    assert automatic._chunks == [(0, 2), (2, 4), (4, 7)]
+    assert automatic._batch.chunks == [(0, 2), (2, 4), (4, 7)]
     given = [RouterVectorEnv(7, scenario="two-speeds", customers=9, workers=w) for w in (1, 2, 50)]
-    assert [len(envs._chunks) for envs in given] == [1, 2, 7]
+    assert [len(envs._batch.chunks) for envs in given] == [1, 2, 7]
     answers = []
     for envs in (automatic, *given):
         rng = np.random.default_rng(0)
