@@ -63,10 +63,13 @@ def power_of_d_memory(d: int = 2) -> Policy:
 
 @policy(
     "lsq",
-    rule="the shortest queue of those a router remembers (M servers, or all), of which d are asked anew",
+    rule="the shortest queue of the M servers that a router remembers, of which d are asked anew",
     messages="2d",
     reference="S. Vargaftik, I. Keslassy, A. Orda, IEEE/ACM Trans. Networking 28 (2020), arXiv:2003.02368",
 )
-def lsq(d: int = 2, M: int | None = None) -> Policy:
-    """Declare local-shortest-queue: d samples refresh the router's estimates before it chooses."""
+def lsq(d: int = 2, M: int = 16) -> Policy:
+    """Declare local-shortest-queue: d samples refresh the estimates before a router chooses, in O(M).
+
+    With M = n or more a router has an estimate of every server, as in the paper.
+    """
     return Policy("lsq", (Probe(at_most=d, recall=True),), memory=Memory(M, by_pool=False))

@@ -15,6 +15,7 @@ from pull_env.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_s
 from pull_env.seeds import spawn_seeds
 
 if TYPE_CHECKING:
+    from pull_env.envs.aec import aec_env, parallel_env
     from pull_env.envs.play import Driver, play
     from pull_env.evaluation import evaluate
     from pull_env.results import Result
@@ -37,10 +38,12 @@ __all__ = [
     "Send",
     "Take",
     "Trace",
+    "aec_env",
     "as_scenario",
     "evaluate",
     "load_policy",
     "load_scenario",
+    "parallel_env",
     "play",
     "scenario_names",
     "simulate",
@@ -50,7 +53,9 @@ __all__ = [
 _LAZY = {  # they import the compiler: 0.3 s
     "Driver": "pull_env.envs.play",
     "Result": "pull_env.results",
+    "aec_env": "pull_env.envs.aec",
     "evaluate": "pull_env.evaluation",
+    "parallel_env": "pull_env.envs.aec",
     "play": "pull_env.envs.play",
     "simulate": "pull_env.simulation",
 }

@@ -123,15 +123,20 @@ class Memory:
     """What a router remembers: the servers whose queue length it learned last, that length, and when.
 
     Attributes:
-        size: How many servers; None: all of them, known to be empty at the start.
-        by_pool: Whether it remembers `size` servers in each pool, or over all pools.
+        size: How many servers.
+        by_pool: Whether it remembers `size` servers in each pool, or over all pools; then, if that is as many
+            as there are, it knows all of them from the start, as empty.
     """
 
-    size: int | None = 8
+    size: int = 8
     by_pool: bool = True
 
     def __post_init__(self) -> None:
         check(self, "memory")
+
+    def complete(self, servers: int) -> bool:
+        """Return whether a router knows all `servers` from the start."""
+        return not self.by_pool and self.size >= servers
 
 
 @dataclass(frozen=True)

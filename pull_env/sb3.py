@@ -17,7 +17,8 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 
-from pull_env.envs.router import RouterEnv, whole
+from pull_env.envs.base import whole
+from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
 from pull_env.scenario import Scenario
 from pull_env.seeds import spawn_seeds

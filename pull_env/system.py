@@ -104,6 +104,12 @@ def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
     return bits
 
 
+def widest(steps: tuple[Step, ...], scenario: Scenario) -> int:
+    """Return the most servers that a probe of `steps` may ask."""
+    probes = (step for step in steps if isinstance(step, Probe))
+    return max((s.at_most if s.replace else min(s.at_most, scenario.servers) for s in probes), default=0)
+
+
 @dataclass
 class Index:
     """Items sorted by level, as `kernels.index` keeps them; see INDEX in `kernels.state`."""
@@ -129,7 +135,8 @@ class Arrays:
     slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
     memory: Array  # (R, G, M) MEMORY  G groups of servers: the pools, or all in one
     law: Array  # (J, Q) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
-    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand
+    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand, or for the last one
+    sampled: Array  # (announce.sample,) int32  routers sampled by the server that announced itself last
     limits: Array  # (n,) int32  longest queues that the table of `Lookup` tells apart
     table: Array  # (product of limits + 1,) int32  its servers
     by_queue: Index  # servers of a pool by queue length
@@ -200,13 +207,7 @@ class Simulator:
         if len(tables) > 1:
             raise PolicyError(f"steps have {len(tables)} different tables of lookup: there can be only one")
         self._table = tables.pop() if tables else None
-        widest = [
-            step.at_most if step.replace else min(step.at_most, scenario.servers)
-            for step in steps
-            if isinstance(step, Probe) and (step.recall or not step.replace)
-        ]
-        sample = 0 if announce is None or announce.sample is None else min(announce.sample, scenario.routers)
-        self._asked = max([1, sample, *widest])
+        self._asked = max(1, widest(steps, scenario))
         self._feed: Feed | None = None
         self._fed_all = False
         self.arrays, self._fresh = self._allocate(), True
@@ -220,6 +221,20 @@ class Simulator:
     def waiting_customer(self) -> bool:
         """Whether there is a customer at hand: always, but after the end of a trace."""
         return bool(self.arrays.head["router"][0] >= 0)
+
+    def check(self, steps: tuple[Step, ...]) -> None:
+        """Refuse a chain of steps that reads what is not kept, or may find no server.
+
+        Raises:
+            PolicyError: The message names the step.
+        """
+        if not steps or not steps[-1].total:
+            raise PolicyError(f"steps is {steps}: the last step must always be able to act")
+        for k, step in enumerate(steps):
+            kept = not keeps((step,), self.announce) & ~self._keeps
+            wide = widest((step,), self.scenario) <= self._asked
+            if not (kept and wide and (self.workload is not None or not needs_calendar((step,)))):
+                raise PolicyError(f"steps[{k}] is {step}: what it reads is not kept in this run")
 
     def reset(self, seed: int, episode: int = 0) -> None:
         """Start anew from an empty system on the streams of `seed` and `episode`, with the first customer."""
@@ -275,10 +290,11 @@ class Simulator:
         calendar = self.workload is not None
         mailbox = 0 if announce is None else R * n if stale else n
         remembers = self._keeps & state.KEEP_MEMORY
-        groups, entries = (1, n) if memory.size is None else (J if memory.by_pool else 1, memory.size)
+        groups, entries = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
         limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
+        head = _head(scenario, announce, calendar)
         arrays = Arrays(
-            head=_head(scenario, announce, calendar),
+            head=head,
             streams=np.zeros((stream.STREAMS, 4), np.uint64),
             pools=_pools(scenario),
             servers=np.zeros(n, state.SERVER),
@@ -291,6 +307,7 @@ class Simulator:
             asked=np.zeros(self._asked, np.int32),
             limits=np.array(limits, np.int32),
             table=np.array(table, np.int32),
+            sampled=np.zeros(max(1, head["recipient"][0]), np.int32),
             by_queue=_index(
                 [p.size for p in scenario.pools], state.LEVELS, self._keeps & state.KEEP_QUEUE_INDEX
             ),
@@ -314,8 +331,8 @@ class Simulator:
         arrays.lists["oldest"] = arrays.lists["newest"] = arrays.lists["best"] = -1
         arrays.messages["slot"] = -1
         arrays.memory["server"], arrays.memory["when"] = -1, -np.inf
-        arrays.head["complete"] = memory.size is None
-        if memory.size is None and remembers:
+        arrays.head["complete"] = memory.complete(n)
+        if memory.complete(n) and remembers:
             arrays.memory["server"] = np.arange(n)
             arrays.lists["best"] = arrays.pools["start"]
         arrays.routers["last"] = -1

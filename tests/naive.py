@@ -73,10 +73,10 @@ class Router:
         self.number = number
         self.slots = {pool: [] for pool in pools}  # servers whose messages it holds
         self.by_age = []  # the same servers, over all pools, the oldest message first
-        shared = [[None, 0, -math.inf] for _ in range(memory.size or 0)]
-        if memory.size is None:
+        shared = [[None, 0, -math.inf] for _ in range(memory.size)]
+        if memory.complete(len(servers)):
             shared = [[server, 0, -math.inf] for server in servers]
-        own = memory.size and memory.by_pool
+        own = memory.by_pool
         self.memory = {pool: [list(entry) for entry in shared] if own else shared for pool in pools}
         self.entries = [entry for entries in self.memory.values() for entry in entries] if own else shared
         self.turn, self.credit, self.last = {}, Counter(), None  # round robin; the last to announce itself
@@ -125,6 +125,7 @@ class Naive:
     def run(self, customers):
         for _ in range(customers):
             if self.router:
+                self.asked = []  # servers, for the customer at hand
                 choices = (getattr(self, step.kind)(self.router, step) for step in self.policy.steps)
                 self.assign(self.router, next(filter(None, choices)))  # None from a step that cannot act
                 self.advance()
@@ -178,6 +179,7 @@ class Naive:
             self.hold(self.recipient(), server)
 
     def assign(self, router, server):
+        self.sender, self.target = router, server
         self.lost, self.wait = server.queue >= server.pool.buffer, 0.0
         server.pool.tally["blocked"] += self.lost
         if not self.lost:
@@ -266,7 +268,7 @@ class Naive:
         return group.servers[low * len(group.servers) >> 32]
 
     def probe(self, router, step):
-        asked, group = [], self if step.pool is None else self.pools[step.pool]
+        asked, group = self.asked, self if step.pool is None else self.pools[step.pool]
         while len(asked) < (step.at_most if step.replace else min(step.at_most, len(group.servers))):
             server = self.send(router, step)
             if server in asked and not step.replace:
@@ -293,12 +295,14 @@ class Naive:
 
     def lookup(self, router, step):
         self.count["probes"] += 0 if step.free else 2 * len(self.servers)
+        self.asked = self.servers
         at = 0
         for server, limit in zip(self.servers, step.limits, strict=True):
             at = at * (limit + 1) + min(server.queue, limit)
         return self.servers[step.servers[at]]
 
     def inspect(self, router, step):
+        self.asked = self.servers
         self.count["probes"] += 2 * len(self.servers)
         by_queue = [server for pool in self.pools for server in pool.by_queue.items]
         busy = all(server.queue for server in self.servers)

@@ -105,7 +105,11 @@ def feeds(scenario, kind=Exponential, customers=1 << 40):
 def all_policies():
     """Return every kind of policy declared here, and whatever `baselines` has registered."""
     table = [Policy(name, steps) for name, steps in BLIND.items()]
-    memories = {"three of all": Memory(3, by_pool=False), "one a pool": Memory(1), "all": Memory(None)}
+    memories = {
+        "three of all": Memory(3, by_pool=False),
+        "one a pool": Memory(1),
+        "all": Memory(99, by_pool=False),
+    }
     for (kind, memory), name in itertools.product(memories.items(), ("recall", "two and the remembered")):
         table.append(Policy(f"{kind}: {name}", BLIND[name], memory=memory))
     for (kind, announce), (name, steps) in itertools.product(ANNOUNCEMENTS.items(), PULLED.items()):
@@ -165,6 +169,10 @@ def state_of(simulator):
         ],
         "credit": arrays.lists["credit"].tolist(),
     }
+    if arrays.law.any() or arrays.pools["blocked"].any():
+        answers = int(head["answers"])
+        asked = range(scenario.servers) if answers < 0 else arrays.asked[:answers].tolist()
+        found["last customer"] = (int(head["sender"]), int(head["target"]), list(asked))
     if kept & state.KEEP_AGE:
         found["by age"] = [[by_age(arrays, r, j) for j in range(J)] for r in range(R)]
     if kept & state.KEEP_QUEUE_INDEX:
@@ -226,6 +234,7 @@ def distinct(lists):
 def state_of_twin(naive):
     """Return the same of the twin."""
     pools, servers, routers = naive.pools, naive.servers, naive.routers
+    placed = naive.count["arrivals"] - (naive.router is not None)
     return {
         **{name: naive.count[name] for name in COUNTS},
         "now": naive.now,
@@ -262,6 +271,8 @@ def state_of_twin(naive):
             [(router.recent["answer", pool], router.recent["idle", pool]) for pool in pools]
             for router in routers
         ],
+        "last customer": placed
+        and (naive.sender.number, naive.target.number, [server.number for server in naive.asked]),
         "departures due": [server.departures for server in servers],
     }
 
@@ -389,7 +400,7 @@ def systems(draw):
     )
     announce = draw(st.none() | announcements)
     some, last = chains(len(pools), announce is not None)
-    memory = draw(st.builds(Memory, st.none() | st.integers(1, 4), st.booleans()))
+    memory = draw(st.builds(Memory, st.integers(1, 5), st.booleans()))
     policy = Policy("random", (*draw(st.lists(some, max_size=3)), draw(last)), announce, memory)
     kinds = [Exponential, Simultaneous] if needs_calendar(policy.steps) else [None, Exponential, Simultaneous]
     kind = draw(st.sampled_from(kinds))

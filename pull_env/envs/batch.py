@@ -46,8 +46,8 @@ class Batch:
         self.chunks = list(pairwise(bounds))  # of envs, one for each thread
         self._pool: ThreadPoolExecutor | None = None
         self.actions, self.left = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        self.observations = np.zeros((size, envs[0].view.observation.size), np.float32)
-        self.masks = np.zeros((size, envs[0].view.mask.size), np.int8)
+        self.observations = np.zeros((size, envs[0]._view.observation.size), np.float32)
+        self.masks = np.zeros((size, envs[0]._view.mask.size), np.int8)
         self._outcomes: Array = np.zeros(size, OUTCOME)
         self._views: Array = np.zeros(size, VIEW)
         self._numbers, self._flags = np.zeros((6, size)), np.zeros((2, size), np.bool_)
@@ -77,9 +77,9 @@ class Batch:
     def adopt(self, k: int) -> None:
         """Let env `k` write to its rows, if it does not: it makes itself a new view for a policy."""
         env = self.envs[k]
-        if env.view is not self._known[k]:
+        if env._view is not self._known[k]:
             env.lie_in(self.observations[k], self.masks[k], self._outcomes[k, ...], self._views[k : k + 1])
-            self._known[k] = env.view
+            self._known[k] = env._view
 
     def refused(self, restarts: bool) -> int:
         """Return the first env that cannot act, N if all can; `restarts`: one may whose episode has ended."""

@@ -17,15 +17,21 @@ def mean_service_time(scenario: Scenario) -> float:
     return scenario.servers / scenario.capacity
 
 
-def default_catalog(scenario: Scenario) -> tuple[Step, ...]:
-    """Return the 3J + 4(J + 1) steps that `RouterEnv` offers for a scenario of J pools.
+def default_catalog(
+    scenario: Scenario, reservation_waits: Sequence[float] = RESERVATION_WAITS
+) -> tuple[Step, ...]:
+    """Return the 3J + w (J + 1) steps that envs offer for J pools and w reservation waits.
 
     Take, recall and send, each for every pool; then probe, first in every pool and last over all servers in
-    proportion to their rates, each at four reservation waits.
+    proportion to their rates, each at every reservation wait.
+
+    Args:
+        scenario: The system.
+        reservation_waits: In mean service times.
     """
     pools = range(len(scenario.pools))
     places = [*({"pool": pool} for pool in pools), {"weights": "rate"}]
-    waits = [wait * mean_service_time(scenario) for wait in RESERVATION_WAITS]
+    waits = [wait * mean_service_time(scenario) for wait in reservation_waits]
     return (
         *(Take(pool) for pool in pools),
         *(Recall(pool) for pool in pools),

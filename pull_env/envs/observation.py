@@ -15,7 +15,7 @@ from gymnasium import spaces
 
 from pull_env.envs.catalog import mean_service_time, with_fallback
 from pull_env.kernels import observe
-from pull_env.policy import Recall, Step, Take
+from pull_env.policy import Step
 from pull_env.scenario import Prices, Scenario
 from pull_env.system import Array, encode
 
@@ -91,7 +91,7 @@ class Constants:
     def of(cls, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> Constants:
         """Return those of an env; for the arguments see `View`."""
         chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
-        doubtful = [k for k, step in enumerate(catalog) if isinstance(step, (Take, Recall))]
+        doubtful = [k for k, step in enumerate(catalog) if not step.total]
         rates = np.array([pool.rate for pool in scenario.pools])
         mask = np.ones(len(catalog), np.int8)
         mask[doubtful] = 0
@@ -122,14 +122,49 @@ def constant_entries(scenario: Scenario, with_state: bool) -> Array:
     return entries
 
 
-class View:
-    """The arrays of one env that the kernels read and write through its VIEW record.
+class Sight:
+    """The arrays of one env that the kernels write through its VIEW record, and the constants in it.
 
     Attributes:
         observation: (L,) float32, overwritten at every step.
         mask: (A,) int8, overwritten at every step.
         outcome: () OUTCOME, overwritten at every step.
         record: (1,) VIEW.
+    """
+
+    def __init__(self, scenario: Scenario, entries: int, actions: int) -> None:
+        """Allocate for L `entries` and A `actions`, and note the constants of the scenario."""
+        self.observation: Array = np.zeros(entries, np.float32)
+        self.mask: Array = np.zeros(actions, np.int8)
+        self.outcome: Array = np.zeros((), observe.OUTCOME)
+        self.record: Array = np.zeros(1, observe.VIEW)
+        prices = scenario.prices
+        self.record["actions"], self.record["service"] = actions, mean_service_time(scenario)
+        self.record["fastest"] = max(pool.rate for pool in scenario.pools)
+        self.record["wait_price"], self.record["block_price"] = prices.wait, prices.block
+        self.record["message_price"] = prices.message
+        self._link()
+
+    @property
+    def address(self) -> int:
+        """What the kernels know the record by."""
+        return int(self.record.ctypes.data)
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
+        self.__dict__.update(attributes)
+        self._link()
+
+    def _link(self) -> None:
+        """Write the addresses of all arrays where the kernels read them."""
+        for name in ("observation", "mask", "outcome"):
+            self.record[name] = getattr(self, name).ctypes.data
+
+
+class View(Sight):
+    """The arrays of an env whose actions are steps of a catalog: what a router knows, and what it may do.
+
+    Only entries that change are written at every step.
     """
 
     def __init__(self, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> None:
@@ -145,22 +180,10 @@ class View:
             PolicyError: A step names a pool that the scenario does not have.
         """
         self._constants = Constants.of(scenario, catalog, tick, with_state)
-        self.observation: Array = self._constants.observation.copy()
-        self.mask: Array = self._constants.mask.copy()
-        self.outcome: Array = np.zeros((), observe.OUTCOME)
-        self.record: Array = np.zeros(1, observe.VIEW)
+        super().__init__(scenario, observation_size(scenario, with_state), len(catalog))
+        self.observation[:], self.mask[:] = self._constants.observation, self._constants.mask
         self.record["doubts"], self.record["with_state"] = self._constants.doubtful.size, with_state
-        self.record["service"] = mean_service_time(scenario)
         self.record["service_ticks"] = mean_service_time(scenario) / tick
-        prices = scenario.prices
-        self.record["wait_price"], self.record["block_price"] = prices.wait, prices.block
-        self.record["message_price"] = prices.message
-        self._link()
-
-    @property
-    def address(self) -> int:
-        """What the kernels know the view by."""
-        return int(self.record.ctypes.data)
 
     @property
     def chains(self) -> Array:
@@ -169,25 +192,14 @@ class View:
 
     def move(self, observation: Array, mask: Array, outcome: Array, record: Array) -> None:
         """Lie in these arrays from now on, with what stands in the present ones."""
-        for name, place in (
-            ("observation", observation),
-            ("mask", mask),
-            ("outcome", outcome),
-            ("record", record),
-        ):
+        places = {"observation": observation, "mask": mask, "outcome": outcome, "record": record}
+        for name, place in places.items():
             place[...] = getattr(self, name)
             setattr(self, name, place)
         self._link()
 
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
-        self.__dict__.update(attributes)
-        self._link()
-
     def _link(self) -> None:
-        """Write the addresses of all arrays where the kernels read them."""
-        for name in ("observation", "mask", "outcome"):
-            self.record[name] = getattr(self, name).ctypes.data
+        super()._link()
         for name in ("chains", "doubtful", "gaps", "halves"):
             self.record[name] = getattr(self._constants, name).ctypes.data
 

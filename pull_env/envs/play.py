@@ -9,8 +9,9 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from pull_env.envs.base import Observation
 from pull_env.envs.observation import POOL_NAMES, local_size
-from pull_env.envs.router import Observation, RouterEnv
+from pull_env.envs.router import RouterEnv
 from pull_env.kernels.observe import POOL_ENTRIES
 from pull_env.policy import Policy, PolicyError, Recall, Send, Step, Take
 

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gymnasium.envs.registration import register, registry
 
-ENTRY_POINTS = {"pull_env/Router-v0": "pull_env.envs.router:RouterEnv"}
-VECTOR_ENTRY_POINTS = {"pull_env/Router-v0": "pull_env.envs.vector:RouterVectorEnv"}
+from pull_env.scenario import scenario_names
+
+ROUTER: dict[str, Any] = {
+    "entry_point": "pull_env.envs.router:RouterEnv",
+    "vector_entry_point": "pull_env.envs.vector:RouterVectorEnv",
+}
+
+
+def preset_id(name: str) -> str:
+    """Return the id of the env with a preset as its scenario: `pull_env/TwoSpeeds-v0` for `two-speeds`."""
+    return f"pull_env/{''.join(word.capitalize() for word in name.split('-'))}-v0"
+
+
+ENVS: dict[str, dict[str, Any]] = {  # what `register` is told, by id
+    "pull_env/Router-v0": ROUTER,
+    "pull_env/MORouter-v0": {
+        "entry_point": "pull_env.envs.multi_objective:MORouterEnv",
+        "disable_env_checker": True,  # it takes a reward that is a vector for a mistake
+    },
+    "pull_env/Dispatch-v0": {"entry_point": "pull_env.envs.dispatch:DispatchEnv"},
+    "pull_env/Control-v0": {"entry_point": "pull_env.envs.control:ControlEnv"},
+    **{preset_id(name): {**ROUTER, "kwargs": {"scenario": name}} for name in scenario_names()},
+}
 
 
 def register_envs() -> None:
     """Register what is not registered yet: a second import must neither warn nor replace what a user set."""
-    for name, entry_point in ENTRY_POINTS.items():
+    for name, arguments in ENVS.items():
         if name not in registry:
-            register(name, entry_point=entry_point, vector_entry_point=VECTOR_ENTRY_POINTS.get(name))
+            register(name, **arguments)
 
 
 register_envs()

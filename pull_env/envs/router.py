@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import operator
-import os
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
+from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation, ScenarioLike
 from pull_env.envs.catalog import as_catalog
 from pull_env.envs.observation import View, local_size, observation_box
 from pull_env.kernels import state
 from pull_env.kernels.batch import CHAIN_BYTES, HUNGRY, act
 from pull_env.kernels.observe import CHAIN_STEPS, observe
-from pull_env.policy import Announce, Memory, Policy, Recall, Step, as_announce, as_memory
-from pull_env.scenario import Scenario, as_scenario
-from pull_env.system import Simulator, encode, keeps, needs_calendar
-from pull_env.workload import poisson, workload_of
-
-Observation = npt.NDArray[np.float32]
-
-read_outcome = struct.Struct("@dd?qqd").unpack_from  # the fields of OUTCOME, faster than numpy gives them
-IDLE_SERVERS_ANNOUNCE = Announce(threshold=1)
+from pull_env.policy import Announce, Memory, Policy, Recall, Step
+from pull_env.system import Array, encode, keeps
 
 
-class RouterEnv(gym.Env[Observation, np.int64]):
+class RouterEnv(CustomerEnv):
     """A router decides where each customer goes, and what it asks before.
 
     ## Description
@@ -126,7 +115,8 @@ class RouterEnv(gym.Env[Observation, np.int64]):
     * `customers`: customers an episode, at least 2.
     * `memory`: servers that a router remembers in each pool; or a `Memory`, or a table of its fields.
     * `observation`: `local` or `with-state`.
-    * `render_mode`: None.
+    * `render_mode`: None, `ansi` (`render` returns a text) or `rgb_array` (it returns (height, 960, 3)
+      uint8 pixels). `gymnasium.make(..., render_mode="human")` shows them in a window, which needs pygame.
 
     With plain values for all of them `env.spec.to_json()` can be read back.
 
@@ -147,14 +137,14 @@ class RouterEnv(gym.Env[Observation, np.int64]):
 
     Raises:
         ValueError: An argument is not allowed; the message names it, its value, and what is.
-        TypeError: The same, of `render_mode`.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  declared so by Gymnasium
+    options = ("policy", "episode")
+    _view: View
 
     def __init__(
         self,
-        scenario: Scenario | str | os.PathLike[str] | Mapping[str, Any] = "two-speeds",
+        scenario: ScenarioLike = "two-speeds",
         *,
         catalog: Sequence[Step | Mapping[str, Any]] | None = None,
         announce: Announce | Mapping[str, Any] | None = IDLE_SERVERS_ANNOUNCE,
@@ -164,46 +154,15 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         render_mode: str | None = None,
     ) -> None:
         """Check the arguments; see the class."""
-        self.scenario = as_scenario(scenario)
+        super().__init__(scenario, announce, customers, memory, render_mode)
         self.catalog = as_catalog(catalog, self.scenario)
-        self.announce = as_announce(announce)
-        self.customers = whole("customers", customers, least=2)
-        self.memory = as_memory(memory)
         if observation not in ("local", "with-state"):
             raise ValueError(f"observation is {observation!r}: it must be 'local' or 'with-state'")
-        if render_mode is not None:
-            # A TypeError, at which `make_vec_env` of Stable-Baselines3 goes on without its default.
-            raise TypeError(f"render_mode is {render_mode!r}: it must be None")
         self.with_state = observation == "with-state"
-        self.render_mode = render_mode
         self.local_size = local_size(self.scenario)
         self.action_space = spaces.Discrete(len(self.catalog))
         self.observation_space = observation_box(self.scenario, self.with_state)
-        self._entropy: int | None = None
-        self._episode = -1
         self._prepare(None)
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Start the next episode of the seed, or with `seed` its first; see the class.
-
-        Raises:
-            ValueError: An option is unknown, or the servers do not announce themselves as the policy expects.
-        """
-        super().reset(seed=seed)
-        policy, episode = self._read_options(options or {})
-        if policy != self._policy:
-            self._prepare(policy)
-        if seed is not None:
-            self._entropy, self._episode = int(seed), -1
-        elif self._entropy is None:
-            self._entropy = int(self.np_random.integers(2**63))
-        self._episode = self._episode + 1 if episode is None else episode
-        self.simulator.reset(self._entropy, self._episode)
-        self.view.record["left"] = self.customers
-        self._link()
-        return self._look()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Place the customer at hand by entry `action` of the catalog, and run on to the next one.
@@ -212,12 +171,7 @@ class RouterEnv(gym.Env[Observation, np.int64]):
             ResetNeeded: The episode has not begun, or has ended.
             ValueError: There is no such action.
         """
-        number = operator.index(action)
-        if not 0 <= number < len(self.catalog):
-            raise ValueError(
-                f"action is {action}: it must be a whole number from 0 to {len(self.catalog) - 1}"
-            )
-        return self._turn(self._chains_address + number * CHAIN_BYTES, CHAIN_STEPS)
+        return self._turn(self._chains_address + self._number(action) * CHAIN_BYTES, CHAIN_STEPS)
 
     def play_step(self) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Place the customer at hand by the policy that `reset` was given; else as `step`.
@@ -228,36 +182,6 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         if self._chain is None:
             raise ResetNeeded("play_step needs reset(options={'policy': policy}) before it")
         return self._turn(self._chain.ctypes.data, self._chain.size)
-
-    def skip(self, steps: Sequence[Step], customers: int) -> tuple[Observation, dict[str, Any]]:
-        """Let customers be placed by the chain `steps`, unseen and uncounted, at the kernel's speed.
-
-        Args:
-            steps: Those of the catalog, `Send`, or `Take` in any order but the oldest.
-            customers: How many; they do not count towards the end of the episode.
-
-        Returns:
-            What `reset` returns, of the customer then at hand.
-        """
-        self.simulator.run(encode(tuple(steps), self.scenario), customers)
-        if not self.simulator.waiting_customer:
-            self.view.record["left"] = 0
-        return self._look()
-
-    @property
-    def begun(self) -> bool:
-        """Whether an episode has begun."""
-        return self._episode >= 0
-
-    def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Return which actions are real, (actions,) flags: the others have nothing to take or recall.
-
-        Raises:
-            ResetNeeded: No episode has begun.
-        """
-        if not self.begun:
-            raise ResetNeeded("action_masks needs reset before it")
-        return self.view.mask.astype(np.bool_)
 
     def check_protocol(self, policy: Policy) -> None:
         """Refuse a policy that expects another pull protocol, or another memory, than this env has.
@@ -276,14 +200,9 @@ class RouterEnv(gym.Env[Observation, np.int64]):
                 f"memory is {self.memory}: {policy.name} needs gymnasium.make(..., memory={wanted})"
             )
 
-    def lie_in(self, *rows: npt.NDArray[Any]) -> None:
+    def lie_in(self, *rows: Array) -> None:
         """Write to these rows of the arrays of a batch from now on; see `View.move`."""
-        self.view.move(*rows)
-        self._link()
-
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take over copied or unpickled parts, which lie elsewhere than the originals."""
-        self.__dict__.update(attributes)
+        self._view.move(*rows)
         self._link()
 
     def _turn(self, chain: int, steps: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -295,65 +214,36 @@ class RouterEnv(gym.Env[Observation, np.int64]):
         if left < 0:
             raise ResetNeeded("step needs reset before it: the episode has not begun, or has ended")
         info = self._info()
-        return self.view.observation.copy(), 0.0 - info["cost"], False, left == 0, info
+        return self._view.observation.copy(), 0.0 - info["cost"], False, left == 0, info
 
-    def _look(self) -> tuple[Observation, dict[str, Any]]:
-        """Return what there is to see before the first step: nothing was caused yet."""
-        observe(self._system_address, int(self.simulator.arrays.head["router"][0]), self._view_address)
-        outcome = self.view.outcome
-        outcome["cost"] = outcome["wait"] = outcome["messages"] = 0
-        outcome["lost"] = False
-        return self.view.observation.copy(), self._info()
+    def _observe(self, router: int) -> None:
+        observe(self._system_address, router, self._view_address)
 
-    def _info(self) -> dict[str, Any]:
-        view = self.view
-        cost, wait, blocked, messages, router, time = read_outcome(view.outcome)  # type: ignore[arg-type]
-        return {
-            "cost": cost,
-            "wait": wait,
-            "blocked": blocked,
-            "messages": messages,
-            "router": router,
-            "time": time,
-            "action_mask": view.mask.copy(),
-        }
-
-    def _read_options(self, options: Mapping[str, Any]) -> tuple[Policy | None, int | None]:
-        """Return the policy to prepare for, and the number of the episode, where they are given."""
-        for key in options:
-            if key not in ("policy", "episode"):
-                raise ValueError(f"options has an unknown key {key!r}: known are 'policy' and 'episode'")
-        policy, episode = options.get("policy"), options.get("episode")
+    def _read_options(self, options: Mapping[str, Any]) -> int | None:
+        """Return the number of the episode, where it is given; prepare for the policy, where that is new."""
+        episode = super()._read_options(options)
+        policy = options.get("policy")
         if policy is not None:
             policy = policy if isinstance(policy, Policy) else Policy.from_dict(policy)
             self.check_protocol(policy)
-        return policy, None if episode is None else whole("options['episode']", episode, least=0)
+        if policy != self._policy:
+            self._prepare(policy)
+        return episode
+
+    def _set_left(self, customers: int) -> None:
+        self._view.record["left"] = customers  # where the kernels count them down
 
     def _prepare(self, policy: Policy | None) -> None:
         """Build a simulator that keeps what the catalog, the observation and `policy` read."""
         steps = (*self.catalog, Recall()) if policy is None else (*self.catalog, Recall(), *policy.steps)
         keep = state.KEEP_VIEW | state.KEEP_MEMORY | (state.KEEP_QUEUE_INDEX if self.with_state else 0)
-        workload = workload_of(self.scenario)
-        if workload is None and needs_calendar(steps):
-            workload = poisson(self.scenario)
         chain = None if policy is None else encode(policy.steps, self.scenario)
-        self.simulator = Simulator(
-            self.scenario, steps, self.announce, memory=self.memory, keep=keep, workload=workload
-        )
-        tick = float(self.simulator.arrays.head["tick"][0])
-        self.view = View(self.scenario, self.catalog, tick, self.with_state)
+        tick = self._build(steps, keep)
+        self._view = View(self.scenario, self.catalog, tick, self.with_state)
         self._policy, self._chain = policy, chain
         self._link()
 
     def _link(self) -> None:
-        """Look up the addresses once: that costs as much as a step of the kernel."""
-        self._system_address, self._view_address = self.simulator.address, self.view.address
-        self.view.record["system"] = self._system_address
-        self._chains_address = int(self.view.chains.ctypes.data)
-
-
-def whole(name: str, value: object, least: int) -> int:
-    """Return `value` if it is a whole number from `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")
-    return int(value)
+        super()._link()
+        self._view.record["system"] = self._system_address
+        self._chains_address = int(self._view.chains.ctypes.data)

@@ -11,8 +11,9 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from pull_env.envs.base import whole
 from pull_env.envs.batch import NAMES, Array, Batch, Flags
-from pull_env.envs.router import RouterEnv, whole
+from pull_env.envs.router import RouterEnv
 from pull_env.kernels.batch import HUNGRY
 
 Stepped = tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]
@@ -185,6 +186,10 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
         """The seed of every env's generator."""
         return self.get_attr("np_random_seed")
+
+    def render(self) -> tuple[Any, ...]:
+        """Return a picture of every env; see `RouterEnv`."""
+        return tuple(env.render() for env in self.envs)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Let the threads go."""

@@ -14,8 +14,8 @@ from pull_env.kernels.state import (
     KEEP_ROUTER_INDEX,
     OLDEST,
     RECIPIENT_UNIFORM,
-    asked_of,
     head_of,
+    integer_at,
     list_of,
     message_of,
     pool_of,
@@ -44,9 +44,9 @@ def recipient(system: int) -> int:
     best = -1
     for drawn in range(head.recipient):
         router = below(bits(system, MESSAGES) & LOW, R)
-        while contains(system, drawn, router):
+        while contains(head.sampled, drawn, router):
             router = below(bits(system, MESSAGES) & LOW, R)
-        asked_of(system, drawn).value = router
+        integer_at(head.sampled, drawn).value = router
         if best < 0 or router_of(system, router).held < router_of(system, best).held:
             best = router
     head.probes += 2 * head.recipient
@@ -54,11 +54,11 @@ def recipient(system: int) -> int:
 
 
 @kernel
-def contains(system: int, count: int, item: int) -> bool:
-    """Return whether `item` is among the first `count` asked."""
+def contains(numbers: int, count: int, item: int) -> bool:
+    """Return whether `item` is among the first `count` of the int32 array at address `numbers`."""
     found = False
     for k in range(count):
-        found |= asked_of(system, k).value == item
+        found |= integer_at(numbers, k).value == item
     return found
 
 

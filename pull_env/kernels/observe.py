@@ -46,10 +46,12 @@ VIEW = np.dtype(
         ("gaps", np.int64),  # (R,) float64  nominal mean time between a router's arrivals, in ticks
         ("halves", np.int64),  # (J,) float64  queue at which the remembered wait is observed as 1/2
         # constants
+        ("actions", np.int64),
         ("doubts", np.int64),
         ("with_state", np.int64),  # 1: append the state; needs KEEP_QUEUE_INDEX
         ("service", np.float64),  # mean service time n / capacity, in time units
         ("service_ticks", np.float64),  # the same in ticks
+        ("fastest", np.float64),  # largest rate of a pool
         ("wait_price", np.float64),
         ("message_price", np.float64),
         ("block_price", np.float64),
@@ -88,7 +90,13 @@ def observe(system: int, router: int, view: int) -> None:
     if view_at(view, 0).with_state:
         observe_state(system, router, view)
     mark_real_actions(system, router, view)
-    outcome = outcome_at(view_at(view, 0).outcome, 0)
+    stamp(system, view)
+
+
+@kernel
+def stamp(system: int, view: int) -> None:
+    """Write who is asked now, and when."""
+    head, outcome = head_of(system), outcome_at(view_at(view, 0).outcome, 0)
     outcome.router = head.router
     outcome.time = head.now * head.tick
 
@@ -125,7 +133,8 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> None:
 def observe_router(system: int, router: int, view: int) -> None:
     """Write what `router` knows beyond the pools; the price of a message and the load are written already."""
     own, at = router_of(system, router), head_of(system).J * POOL_ENTRIES
-    write(view, at, part(real_at(view_at(view, 0).gaps, router).value, own.gap))
+    gap = real_at(view_at(view, 0).gaps, router).value
+    write(view, at, part(gap, own.gap) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
     write(view, at + 1, own.empty)
 
 

@@ -33,6 +33,7 @@ def place(system: int, chain: int, steps: int) -> None:
     """Assign the customer at hand by the first of the `steps` steps at address `chain` that can act."""
     head = head_of(system)
     router = head.router
+    head.answers = 0
     server = -1
     for k in range(steps):
         server = serve(system, router, step_at(chain, k))
@@ -46,6 +47,7 @@ def assign(system: int, router: int, server: int) -> None:
     """Send the customer at hand to `server`: it joins the queue, or is blocked if the server is full."""
     head, spot = head_of(system), server_of(system, server)
     pool = pool_of(system, spot.pool)
+    head.sender, head.target = router, server
     head.lost = spot.queue >= pool.buffer
     head.wait = 0.0
     if head.lost:
@@ -86,21 +88,28 @@ def rollout(system: int, chain: int, steps: int, customers: int) -> int:
 
 @kernel
 def turn(system: int, chain: int, steps: int, view: int) -> None:
-    """Place the customer at hand by the chain of `steps` steps, run on to the next, and show it in `view`.
+    """Place the customer at hand by the chain of `steps` steps, run on to the next, and show it in `view`."""
+    head = head_of(system)
+    router, before = head.router, messages_sent(system)
+    place(system, chain, steps)
+    settle_turn(system, before, view)
+    observe(system, head.router if head.router >= 0 else router, view)
 
-    The cost of the step is that of the customer placed and of all messages from its arrival to the next, so
-    that the costs of all steps add up to the cost of the run.
+
+@kernel
+def settle_turn(system: int, before: int, view: int) -> None:
+    """Run on to the next customer, and write to `view` what the one just placed has cost.
+
+    The cost is that of the customer and of all messages from its arrival, when `before` had been sent, to the
+    next, so that the costs of all turns add up to the cost of the run.
     """
     head, sight = head_of(system), view_at(view, 0)
     outcome = outcome_at(sight.outcome, 0)
-    router, before = head.router, messages_sent(system)
-    place(system, chain, steps)
     outcome.wait, outcome.lost = head.wait, head.lost
     advance(system)
     outcome.messages = messages_sent(system) - before
     outcome.cost = sight.block_price if outcome.lost else sight.wait_price * outcome.wait
     outcome.cost += sight.message_price * outcome.messages
-    observe(system, head.router if head.router >= 0 else router, view)
 
 
 @kernel

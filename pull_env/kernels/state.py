@@ -47,6 +47,7 @@ HEAD = np.dtype(
         ("asked", np.int64),
         ("limits", np.int64),
         ("table", np.int64),
+        ("sampled", np.int64),
         ("by_queue", np.int64),
         ("by_held", np.int64),
         ("work", np.int64),
@@ -72,8 +73,12 @@ HEAD = np.dtype(
         # the customer at hand
         ("router", np.int64),  # asked router; -1: there is no customer (a trace has ended)
         ("size", np.float64),  # calendar clock: its service requirement, mean 1
-        ("wait", np.float64),  # of the customer placed last: q / rate (Markov), realised (calendar)
-        ("lost", np.int64),  # 1: the customer placed last was blocked
+        # the customer placed last
+        ("sender", np.int64),  # the router that placed it
+        ("target", np.int64),  # the server it was sent to
+        ("answers", np.int64),  # servers asked for it, which `asked` names; -1: all n were looked at
+        ("wait", np.float64),  # q / rate (Markov), realised (calendar)
+        ("lost", np.int64),  # 1: it was blocked
         # the run so far
         ("now", np.float64),  # in ticks
         ("inside", np.int64),  # customers in the system
@@ -287,7 +292,7 @@ def work_of(system: int, server: int) -> Any:
 
 @kernel
 def asked_of(system: int, place: int) -> Any:
-    """Return the cell that names the server (or router) asked in this place for the customer at hand."""
+    """Return the cell that names the server asked in this place for the customer at hand."""
     return integer_at(head_at(system, 0).asked, place)
 
 

@@ -98,11 +98,11 @@ def probe(system: int, router: int, step: Any) -> int:
     best, least, speed, asked = -1, 0.0, 0.0, 0
     while asked < at_most:
         server = draw_server(system, step)
-        while not step.replace and contains(system, asked, server):
+        while not step.replace and contains(head_of(system).asked, asked, server):
             server = draw_server(system, step)
-        if step.recall or not step.replace:
-            asked_of(system, asked).value = server
+        asked_of(system, asked).value = server
         asked += 1
+        head_of(system).answers = asked
         head_of(system).probes += 2
         queue, pool = server_of(system, server).queue, server_of(system, server).pool
         rate = pool_of(system, pool).rate
@@ -146,7 +146,7 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
                 slower = step.rank == BY_QUEUE_THEN_SPEED and rate < speed
                 if slower or (not faster and entry.when <= fresh):
                     continue
-            if not contains(system, asked, entry.server):
+            if not contains(head_of(system).asked, asked, entry.server):
                 best, least, speed, fresh = int(entry.server), value, rate, entry.when
     return best
 
@@ -177,6 +177,7 @@ def inspect(system: int, step: Any) -> int:
     By work O(n), but where servers are idle: these have the least.
     """
     head_of(system).probes += 2 * head_of(system).n
+    head_of(system).answers = -1
     if step.rank == BY_WORK and not any_idle(system):
         return least_work(system)
     J, index = head_of(system).J, head_of(system).by_queue
@@ -221,6 +222,7 @@ def look_up(system: int, step: Any) -> int:
     """Look at the servers that `step` pays for, and return what the table holds for their queue lengths."""
     head, at = head_of(system), 0
     head.probes += 2 * step.at_most
+    head.answers = -1
     for server in range(head.n):
         limit = integer_at(head.limits, server).value
         at = at * (limit + 1) + min(server_of(system, server).queue, limit)

@@ -50,7 +50,7 @@ def predict(scenario: Scenario, policy: Policy) -> Prediction | None:
         if isinstance(step, Send):
             return _blind(scenario, policy, step.pool, step.weights, 0.0)
         if isinstance(step, Probe):
-            return _probe(scenario, policy, step)
+            return None if step.recall else _probe(scenario, policy, step)
         if isinstance(step, Inspect):
             return _one_queue(scenario, policy) if step.rank == "work" else None
         if isinstance(step, Cycle):
@@ -157,7 +157,7 @@ def _pull(scenario: Scenario, policy: Policy) -> Prediction | None:
     """PULL and what has its law: with one router no message is ever stale, and the first idle may be as
     good.
     """
-    take, announce = policy.steps[0], policy.announce
+    take, announce = policy.steps[0], policy.announce and policy.announce.on(scenario)
     back = policy.steps[1] if len(policy.steps) > 1 else None
     equal, one, alike = _equal(scenario), scenario.routers == 1, _alike(scenario)
     if not isinstance(take, Take) or not isinstance(back, Send) or announce is None:

@@ -112,7 +112,7 @@ def starts(system: System, most_states: int) -> dict[State, float] | None:
     Each server has announced itself to a random router, and each round robin starts anywhere.
     """
     R = len(system.shares)
-    complete = system.memory is not None and system.memory.size is None
+    complete = system.memory is not None and system.memory.complete(len(system.rates))
     law: dict[tuple[Server, ...], float] = {(): 1.0}
     for pool in system.pools:
         for server in pool:
@@ -190,7 +190,7 @@ def remember(system: System, servers: list[Server], router: int, server: int, qu
     notes = {i: servers[i].notes[router] for i in group if servers[i].notes[router]}
     if server in notes:
         slot = notes[server][2]
-    elif size is not None and len(notes) < size:
+    elif len(notes) < size:
         slot = min(set(range(size)) - {note[2] for note in notes.values()})
     else:
         oldest = min(notes, key=lambda i: notes[i][1:])

@@ -114,7 +114,7 @@ def test_every_entry_is_what_the_arrays_say(scenario, protocol):
         twin.arrived(info)
 
 
-@pytest.mark.parametrize("memory", [{"size": None}, {"size": 2, "by_pool": False}])
+@pytest.mark.parametrize("memory", [{"size": 10, "by_pool": False}, {"size": 2, "by_pool": False}])
 def test_other_memories_stay_within_the_bounds(memory):
     env = RouterEnv(UNEVEN, memory=memory, customers=300)
     observation, _ = env.reset(seed=5)

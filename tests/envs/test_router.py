@@ -1,11 +1,8 @@
 """`RouterEnv` as Gymnasium and Stable-Baselines3 want it, and as the simulator counts."""
 
 import copy
-import importlib
 import json
 import pickle
-import subprocess
-import sys
 import warnings
 
 import gymnasium as gym
@@ -15,7 +12,6 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
-from pull_env.envs import registration
 from pull_env.envs.catalog import default_catalog
 from pull_env.envs.router import RouterEnv
 from pull_env.policy import Announce, Inspect, Policy, Probe, Recall, Send, Take
@@ -74,19 +70,6 @@ def test_checkers_are_content_with_a_trace(traced):
     check_env_sb3(RouterEnv(traced))
 
 
-def test_the_id_works_in_a_fresh_process():
-    program = "import gymnasium; gymnasium.make('pull_env:pull_env/Router-v0').reset(seed=0)"
-    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
-
-
-def test_registering_neither_compiles_nor_warns_twice():
-    program = "import sys, pull_env.envs.registration; assert 'numba' not in sys.modules"
-    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
-    spec = gym.spec(ID)
-    importlib.reload(registration)
-    assert gym.spec(ID) is spec
-
-
 def test_the_spec_goes_through_json():
     keywords = {
         "scenario": load_scenario("small-mixed").to_dict(),
@@ -119,6 +102,7 @@ def test_the_spec_goes_through_json():
         ({"customers": 1e4}, "customers is 10000.0"),
         ({"memory": 0}, "memory.size is 0"),
         ({"observation": "all"}, "observation is 'all': it must be 'local' or 'with-state'"),
+        ({"render_mode": "human"}, "render_mode is 'human': it must be None, 'ansi' or 'rgb_array'"),
     ],
 )
 def test_arguments_that_are_not_allowed_are_named(keywords, message):
@@ -126,15 +110,15 @@ def test_arguments_that_are_not_allowed_are_named(keywords, message):
         RouterEnv(**keywords)
 
 
-@pytest.mark.filterwarnings("ignore:.*render_mode='rgb_array' that is not in the possible render_modes")
 def test_make_vec_env_of_stable_baselines3_makes_it():
-    """It asks for `rgb_array` first, and goes on without after a TypeError."""
+    """It asks for `rgb_array`."""
     from stable_baselines3.common.env_util import make_vec_env
 
-    with pytest.raises(TypeError, match="render_mode is 'human': it must be None"):
-        RouterEnv(render_mode="human")
     envs = make_vec_env(ID, n_envs=2, env_kwargs={"scenario": "small-mixed"})
     assert envs.reset().shape == (2, 20)
+    first, second = envs.get_images()
+    assert first.shape == second.shape == (400, 960, 3)
+    assert not np.array_equal(first, second)
 
 
 def test_the_default_catalog():
@@ -199,24 +183,6 @@ def test_a_trace_ends_the_episode(traced):
     env.step(0)
 
 
-def test_one_seed_gives_one_course_and_its_episodes_differ():
-    env, twin = RouterEnv("two-speeds"), RouterEnv("two-speeds")
-    courses = []
-    for seed in (7, None, None, 8):
-        assert np.array_equal(env.reset(seed=seed)[0], twin.reset(seed=seed)[0])
-        courses.append(record(env, 100))
-        assert courses[-1] == record(twin, 100)
-    assert all(courses[a] != courses[b] for a in range(4) for b in range(a))
-    env.reset(seed=7)
-    assert record(env, 100) == courses[0]
-
-
-def test_without_a_seed_two_envs_differ():
-    env, twin = RouterEnv("two-speeds"), RouterEnv("two-speeds")
-    env.reset(), twin.reset()
-    assert record(env, 100) != record(twin, 100)
-
-
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_copies_go_on_as_the_original(clone, traced):
     for scenario in ("two-speeds", traced):
@@ -259,6 +225,53 @@ def test_options_are_checked():
     env.reset()
     with pytest.raises(ResetNeeded):
         env.play_step()
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([Inspect()], r"steps\[0\] is Inspect"),
+        ([Take(order="oldest"), Send()], r"steps\[0\] is Take"),
+        ([Probe(at_most=20), Send()], r"steps\[0\] is Probe"),
+        ([Inspect(rank="work")], r"steps\[0\] is Inspect"),
+        ([Take()], "the last step must always be able to act"),
+        ([], "the last step must always be able to act"),
+    ],
+)
+def test_skip_refuses_steps_that_read_what_is_not_kept(steps, message):
+    env = RouterEnv("two-speeds")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=message):
+        env.skip(steps, 10)
+    env.skip([Take(), Probe(at_most=8), Send()], 10)
+    assert env.simulator.arrays.head["arrivals"][0] == 11
+
+
+def test_skip_says_where_a_trace_ends(traced):
+    env = RouterEnv(traced)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="customers is 6000: the trace ended after 5000"):
+        env.skip([Send()], 6000)
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+
+
+def test_look_shows_any_router_and_changes_nothing():
+    env, twin = RouterEnv("small-mixed"), RouterEnv("small-mixed")
+    with pytest.raises(ResetNeeded):
+        env.look(0)
+    seen, info = env.reset(seed=0)
+    twin.reset(seed=0)
+    for k in range(30):
+        shown = [env.look(router) for router in (0, 1)]
+        assert np.array_equal(shown[info["router"]][0], seen)
+        assert np.array_equal(shown[info["router"]][1], info["action_mask"])
+        assert np.array_equal(env.action_masks(), info["action_mask"])
+        seen, *_, info = env.step(k % 18)
+        assert np.array_equal(seen, twin.step(k % 18)[0])
+    for router in (-1, 2):
+        with pytest.raises(ValueError, match=f"router is {router}: it must be from 0 to 1"):
+            env.look(router)
 
 
 def test_a_step_that_needs_unfinished_work_moves_to_the_calendar():

@@ -168,6 +168,18 @@ def test_every_registered_policy_is_answered():
             assert known is None or all(math.isfinite(value.value) for value in known.values())
 
 
+def test_a_threshold_that_grows_is_that_of_the_load():
+    one_router = system(EQUAL, load=0.9)
+    assert predict(one_router, baselines.make("jbt-log")) == predict(one_router, baselines.make("jbt(3)"))
+    assert predict(one_router, baselines.make("jbt-log(K=2)")) == predict(
+        one_router, baselines.make("jbt(5)")
+    )
+
+
+def test_nothing_is_known_of_a_router_that_remembers():
+    assert predict(system(EQUAL), baselines.make("power-of-d-memory")) is None
+
+
 def test_limits_are_above_bounds():
     """Where all servers together are large, no limit is below what holds for every policy."""
     for pools in ((Pool(100_000),), (Pool(50_000, 1.0), Pool(50_000, 2.0))):

@@ -1,0 +1,131 @@
+"""`DispatchEnv`, in Gymnasium `pull_env/Dispatch-v0`: the agent sees all queues, and names the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from pull_env.envs.base import CustomerEnv, Observation, ScenarioLike
+from pull_env.envs.observation import Sight
+from pull_env.kernels.dispatch import SERVER_ENTRIES, dispatch, observe_servers
+from pull_env.policy import Announce
+
+
+class DispatchEnv(CustomerEnv):
+    """A router that sees every queue decides to which server each customer goes.
+
+    ## Description
+
+    Customers arrive at R routers in front of n servers in J pools. The agent acts for whichever router is
+    asked: **one customer is one step**. It sees all servers and names one. This is the load balancing of
+    textbooks, for small and middling n; looking at all queues costs 2n messages a customer, so that in large
+    systems `pull_env/Router-v0`, which chooses what to ask, is the better deal.
+
+    ## Action space
+
+    `Discrete(n)`: the server, in the order of the pools. A customer sent to a full server is blocked.
+    `action_masks()` and `info["action_mask"]` tell which servers have room; if none has, all are marked.
+
+    ## Observation space
+
+    `Box(0, 1, (4n,), float32)`; x / (1 + x) maps an unbounded x to [0, 1].
+
+    | index | meaning | low | high |
+    |---|---|---|---|
+    | k | customers q at server k, the one in service included, as q / (1 + q) | 0 | 1 |
+    | n + k | its service rate, relative to the fastest pool | 0 | 1 |
+    | 2n + k | its buffer B, as B / (1 + B); 1: no limit | 0 | 1 |
+    | 3n + k | 1: the asked router holds a pull-message of server k | 0 | 1 |
+
+    ## Reward
+
+    Minus the cost that the step caused: `prices.wait` x wait, or `prices.block` if the customer is blocked,
+    and `prices.message` x messages: 2n for looking, and those that servers send from the customer's arrival
+    to the next one. The wait is the mean given the queue found, or with a trace the realised one. So the
+    rewards of N customers sum to -N x cost of the run.
+
+    ## Info
+
+    `reset` and `step` give the same keys. Of the customer placed: `wait` (float), `blocked` (bool),
+    `messages` (int), `cost` (float); of the moment at which the next one arrives: `router` (int), which is
+    now asked, -1 when a trace has ended, `time` (float, in time units), and `action_mask` ((n,) int8).
+
+    ## Start
+
+    The system is empty, and the first customer has arrived. An episode of `reset(seed=s)` is replication 0 of
+    `simulate(seed=s)`; each `reset()` after it is the next replication, and `options={"episode": k}` is
+    replication k.
+
+    ## End
+
+    Never terminated, as the task goes on without end. Truncated after `customers` customers, or when a trace
+    ends; then the observation is that of the router asked last.
+
+    ## Arguments
+
+    * `scenario`: a preset's name, the path of a TOML file, a mapping, or a `Scenario`.
+    * `announce`: the pull protocol, an `Announce` or a table of its fields; None: servers announce nothing,
+      as who sees all queues needs no pull-messages.
+    * `free_information`: whether looking at all queues is free, as in most of the literature.
+    * `customers`: customers an episode, at least 2.
+    * `render_mode`: None, `ansi` or `rgb_array`; see `Router-v0`.
+
+    With plain values for all of them `env.spec.to_json()` can be read back.
+
+    ## Versions
+
+    * v0: the first.
+
+    Example:
+        >>> import gymnasium
+        >>> import pull_env.envs.registration
+        >>> env = gymnasium.make("pull_env/Dispatch-v0", scenario="small-mixed", free_information=True)
+        >>> observation, info = env.reset(seed=0)
+        >>> observation[:4].tolist(), observation[4:8].tolist()  # queues, relative rates
+        ([0.0, 0.0, 0.0, 0.0], [0.5, 0.5, 1.0, 1.0])
+        >>> observation, reward, terminated, truncated, info = env.step(2)  # to an idle fast server
+        >>> reward, info["messages"], info["action_mask"].tolist()
+        (0.0, 0, [1, 1, 1, 1])
+
+    Raises:
+        ValueError: An argument is not allowed; the message names it, its value, and what is.
+    """
+
+    def __init__(
+        self,
+        scenario: ScenarioLike = "small-mixed",
+        *,
+        announce: Announce | Mapping[str, Any] | None = None,
+        free_information: bool = False,
+        customers: int = 10_000,
+        render_mode: str | None = None,
+    ) -> None:
+        """Check the arguments; see the class."""
+        super().__init__(scenario, announce, customers, memory=1, render_mode=render_mode)
+        if not isinstance(free_information, bool):
+            raise ValueError(f"free_information is {free_information!r}: it must be True or False")
+        n = self.scenario.servers
+        self._looks = 0 if free_information else 2 * n
+        self.action_space = spaces.Discrete(n)
+        self.observation_space = spaces.Box(0.0, 1.0, (SERVER_ENTRIES * n,), np.float32)
+        self._build((), keep=0)
+        self._view = Sight(self.scenario, SERVER_ENTRIES * n, n)
+        self._link()
+
+    def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Send the customer at hand to server `action`, and run on to the next one.
+
+        Raises:
+            ResetNeeded: The episode has not begun, or has ended.
+            ValueError: There is no such server.
+        """
+        server = self._number(action)
+        self._begin()
+        dispatch(self._system_address, server, self._looks, self._view_address)
+        return self._end()
+
+    def _observe(self, router: int) -> None:
+        observe_servers(self._system_address, router, self._view_address)

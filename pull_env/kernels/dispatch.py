@@ -1,0 +1,53 @@
+"""The turn of an agent that sees every server and names the one to use.
+
+Layout of the observation: four blocks of n entries: queue lengths, rates, buffers, messages held.
+"""
+
+from __future__ import annotations
+
+from pull_env.kernels.jit import kernel
+from pull_env.kernels.messages import identity
+from pull_env.kernels.observe import flag_at, part, stamp, view_at, write
+from pull_env.kernels.run import assign, messages_sent, settle_turn
+from pull_env.kernels.state import head_of, message_of, pool_of, server_of
+
+SERVER_ENTRIES = 4
+
+
+@kernel
+def dispatch(system: int, server: int, looks: int, view: int) -> None:
+    """Send the customer at hand to `server`, after `looks` messages; run on to the next, and show it."""
+    head = head_of(system)
+    router, before = head.router, messages_sent(system)
+    head.probes += looks
+    assign(system, router, server)
+    settle_turn(system, before, view)
+    observe_servers(system, head.router if head.router >= 0 else router, view)
+
+
+@kernel
+def observe_servers(system: int, router: int, view: int) -> None:
+    """Write the state of every server, and what `router` holds, to the arrays of `view`: O(n)."""
+    n, room = head_of(system).n, 0
+    for server in range(n):
+        place = server_of(system, server)
+        pool = pool_of(system, place.pool)
+        write(view, server, part(float(place.queue), 1.0))
+        write(view, n + server, pool.rate / view_at(view, 0).fastest)
+        write(view, 2 * n + server, part(float(pool.buffer), 1.0))  # 1 in float32 if unlimited
+        write(view, 3 * n + server, 1.0 if holds(system, router, server) else 0.0)
+        flag_at(view_at(view, 0).mask, server).value = place.queue < pool.buffer
+        room += place.queue < pool.buffer
+    if room == 0:
+        for server in range(n):
+            flag_at(view_at(view, 0).mask, server).value = 1
+    stamp(system, view)
+
+
+@kernel
+def holds(system: int, router: int, server: int) -> bool:
+    """Return whether `router` holds a pull-message of `server`."""
+    if head_of(system).threshold == 0:  # servers announce nothing, and there is no place for messages
+        return False
+    message = message_of(system, identity(system, router, server))
+    return bool(message.slot >= 0 and message.router == router)

@@ -1,0 +1,17 @@
+"""Pictures of a simulator at the moment between two customers: a text, or an array of pixels.
+
+They only read: a run that is looked at goes on as one that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pull_env.rendering.picture import rgb_array
+from pull_env.rendering.table import ansi
+from pull_env.system import Simulator
+
+__all__ = ["RENDERERS", "ansi", "rgb_array"]
+
+RENDERERS: dict[str, Callable[[Simulator], Any]] = {"ansi": ansi, "rgb_array": rgb_array}  # by render mode

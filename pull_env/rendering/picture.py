@@ -1,0 +1,162 @@
+"""Pixels: routers with their messages above, pools of servers below, the last customer between."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pull_env.rendering.canvas import Canvas, Colour, Pixels, text_width
+from pull_env.rendering.layout import (
+    FRAME,
+    MARGIN,
+    PLOT_LEFT,
+    ROUTERS_HEIGHT,
+    ROUTERS_TOP,
+    Layout,
+    grouped,
+    round_up,
+)
+from pull_env.rendering.snapshot import LEVEL_NAMES, Integers, Snapshot, level, number
+from pull_env.system import Simulator
+
+BACKGROUND, EMPTY, TEXT, DIM = (17, 17, 21), (33, 34, 42), (236, 236, 236), (146, 148, 160)
+SENT, ASKED, LINE = (86, 180, 233), (255, 255, 255), (176, 178, 188)
+# By queue length, from idle on: inferno of matplotlib, in equal steps of lightness: no hue need be told.
+RAMP = np.array(
+    [
+        (38, 40, 52),
+        (114, 26, 110),
+        (160, 42, 99),
+        (202, 64, 74),
+        (233, 97, 43),
+        (249, 142, 9),
+        (251, 188, 33),
+        (241, 237, 113),
+    ],
+    np.uint8,
+)
+FIRST_POOL, LAST_POOL = (186, 236, 218), (0, 128, 96)  # of messages; pools between lie between
+
+
+def rgb_array(simulator: Simulator) -> Pixels:
+    """Return a picture of a simulator, (height, 960, 3) uint8; the height depends on the scenario only.
+
+    Bars are routers, as high as they hold messages, stacked by pool; cells are servers, coloured by queue
+    length. The router and the server of the last customer are framed blue, the servers it asked white. The
+    router at hand is underlined.
+
+    Args:
+        simulator: One that was reset; it is left as it is.
+    """
+    shot, layout = Snapshot(simulator), Layout(simulator.scenario)
+    canvas = Canvas(FRAME, layout.height, BACKGROUND)
+    _draw_head(canvas, shot)
+    bars = _draw_routers(canvas, shot, layout)
+    cells = [_draw_pool(canvas, shot, layout, pool) for pool in range(len(shot.scenario.pools))]
+    if shot.placed:
+        _draw_last_customer(canvas, shot, layout, int(bars[shot.sender]), np.concatenate(cells))
+    _draw_foot(canvas, shot, layout)
+    return canvas.pixels
+
+
+def _draw_head(canvas: Canvas, shot: Snapshot) -> None:
+    """Write what is shown, and the run so far."""
+    canvas.write(MARGIN, 20, shot.scenario.name, TEXT, 3)
+    clock = f"time {shot.time:.1f}, {shot.placed:,} customers"
+    canvas.write(FRAME - MARGIN - text_width(clock), 26, clock, DIM)
+    left = MARGIN
+    for name, value in (("wait", shot.wait), ("messages", shot.messages), ("cost", shot.cost)):
+        end = canvas.write(left, 64, f"{name} ", DIM)
+        canvas.write(end, 60, number(value, ".3f"), TEXT, 3)
+        left += 304
+
+
+def _draw_routers(canvas: Canvas, shot: Snapshot, layout: Layout) -> Integers:
+    """Draw a bar of messages for each router or group, and return the bar of each router, (R,)."""
+    _, bars = grouped(shot.held.sum(axis=1), layout.routers_per_bar)
+    held = np.array([np.bincount(bars, of_pool) for of_pool in shot.held.T])  # (J, bars)
+    held /= np.bincount(bars)
+    top = round_up(max(5.0, held.sum(axis=0).max()))
+    edges = np.vstack([np.zeros(layout.bars), held.cumsum(axis=0)]) * (ROUTERS_HEIGHT / top)
+    edges = edges.round().astype(int)
+    bottom, width = ROUTERS_TOP + ROUTERS_HEIGHT, layout.bar_width
+    for bar in range(layout.bars):
+        canvas.fill(layout.bar_left(bar), ROUTERS_TOP, width, ROUTERS_HEIGHT, EMPTY)
+        for pool in range(len(held)):
+            low, high = edges[pool : pool + 2, bar]
+            canvas.fill(layout.bar_left(bar), bottom - high, width, high - low, pool_colour(pool, len(held)))
+    if shot.router >= 0:
+        canvas.fill(layout.bar_left(int(bars[shot.router])), bottom + 6, width, 3, TEXT)
+    R, shared = shot.scenario.routers, layout.routers_per_bar
+    canvas.write(MARGIN, ROUTERS_TOP, f"{R:,} router{'s' if R > 1 else ''}", TEXT)
+    canvas.write(MARGIN, ROUTERS_TOP + 20, f"hold {shot.held.sum():,}", DIM)
+    canvas.write(MARGIN, ROUTERS_TOP + 40, f"bars up to {top:,}", DIM)
+    if shared > 1:
+        canvas.write(MARGIN, ROUTERS_TOP + 60, f"{shared:,} a bar", DIM)
+    return bars
+
+
+def pool_colour(pool: int, pools: int) -> Colour:
+    """Return the colour of messages from a pool."""
+    share = pool / max(pools - 1, 1)
+    red, green, blue = (round(a + share * (b - a)) for a, b in zip(FIRST_POOL, LAST_POOL, strict=True))
+    return red, green, blue
+
+
+def _draw_pool(canvas: Canvas, shot: Snapshot, layout: Layout, pool: int) -> Integers:
+    """Draw the servers of a pool, and return x and y of the cell of each, (servers, 2)."""
+    kind = shot.scenario.pools[pool]
+    middle, cells = grouped(shot.queues[shot.starts[pool] : shot.starts[pool + 1]], layout.servers_per_cell)
+    x, y = PLOT_LEFT, int(layout.tops[pool])
+    rows = -(-middle.size // layout.columns)
+    colours = np.full((rows * layout.columns, 3), BACKGROUND, np.uint8)
+    colours[: middle.size] = RAMP[level(middle)]
+    canvas.grid(x, y, colours.reshape(rows, layout.columns, 3), layout.pitch, layout.gap)
+    canvas.fill(MARGIN, y, 14, 14, pool_colour(pool, len(shot.scenario.pools)))
+    canvas.write(MARGIN + 22, y, f"{kind.size:,} at {kind.rate:g}", TEXT)
+    if kind.buffer is not None:
+        canvas.write(MARGIN + 22, y + 20, f"buffer {kind.buffer}", DIM)
+    places: Integers = np.column_stack([cells % layout.columns, cells // layout.columns])
+    return places * layout.pitch + (x, y)
+
+
+def _draw_last_customer(canvas: Canvas, shot: Snapshot, layout: Layout, bar: int, cells: Integers) -> None:
+    """Frame the router, the servers it asked and the one it chose, and join them by lines.
+
+    Args:
+        canvas: Where to draw.
+        shot: What to draw.
+        layout: Where routers stand.
+        bar: The bar of the router.
+        cells: (n, 2) x and y of the cell of each server.
+    """
+    side, width = layout.pitch - layout.gap, layout.bar_width
+    start = layout.bar_left(bar) + width // 2, ROUTERS_TOP + ROUTERS_HEIGHT + 4
+    asked = [] if shot.asked.size == shot.scenario.servers else shot.asked.tolist()
+    for x, y in cells[asked].tolist():
+        canvas.line(start, (x + side // 2, y - 2), LINE)
+        canvas.ring(x, y, side, side, ASKED)
+    x, y = cells[shot.target].tolist()
+    canvas.line(start, (x + side // 2, y - 2), SENT, 2)
+    canvas.ring(x, y, side, side, SENT)
+    if shot.blocked:
+        canvas.line((x, y), (x + side - 2, y + side - 1), SENT, 2)
+        canvas.line((x + side - 2, y), (x, y + side - 1), SENT, 2)
+    canvas.ring(layout.bar_left(bar), ROUTERS_TOP, width, ROUTERS_HEIGHT, SENT)
+
+
+def _draw_foot(canvas: Canvas, shot: Snapshot, layout: Layout) -> None:
+    """Draw the legend, and say what became of the last customer."""
+    y, side = layout.height - 66, 14
+    x = canvas.write(MARGIN, y, "queue ", DIM)
+    for colour, name in zip(RAMP.tolist(), LEVEL_NAMES, strict=True):
+        canvas.fill(x, y, side, side, tuple(colour))
+        x = canvas.write(x + side + 6, y, f"{name} ", TEXT)
+    for colour, name in ((ASKED, "asked"), (SENT, "chosen")):
+        canvas.ring(x + 2, y + 2, side - 4, side - 4, colour)
+        x = canvas.write(x + side + 6, y, f"{name} ", TEXT)
+    canvas.fill(x, y + side - 3, side, 3, TEXT)
+    canvas.write(x + side + 6, y, "next", TEXT)
+    if layout.servers_per_cell > 1:
+        shared = f"{layout.servers_per_cell:,} a cell"
+        canvas.write(FRAME - MARGIN - text_width(shared), y, shared, DIM)
+    canvas.write(MARGIN, layout.height - 34, shot.last_customer(), TEXT)
