@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,12 @@ class RouterEnv(CustomerEnv):
             raise ValueError(
                 f"memory is {self.memory}: {policy.name} needs gymnasium.make(..., memory={wanted})"
             )
+
+    def twin(self) -> RouterEnv:
+        """Return another env like this one; neither has begun yet."""
+        other = copy(self)  # shares what never changes: to check it again would take most of the time
+        other._prepare(None)
+        return other
 
     def lie_in(self, *rows: Array) -> None:
         """Write to these rows of the arrays of a batch from now on; see `View.move`."""

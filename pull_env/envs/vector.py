@@ -75,8 +75,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         if workers is not None:
             whole("workers", workers, least=1)
         first = RouterEnv(**arguments)
-        checked = {**arguments, "scenario": first.scenario, "catalog": first.catalog}
-        self.envs = [first, *(RouterEnv(**checked) for _ in range(1, num_envs))]
+        self.envs = [first, *(first.twin() for _ in range(1, num_envs))]
         self.metadata = {**RouterEnv.metadata, "autoreset_mode": self._mode}
         self.render_mode = first.render_mode
         self.local_size = first.local_size
@@ -86,8 +85,8 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         self._begun = False
         self._batch = Batch(self.envs, workers)
         self._everyone = np.ones(num_envs, np.bool_)
-        self._everyone.flags.writeable = False
         self._given = {f"_{name}": self._everyone for name in NAMES}
+        self._everyone.flags.writeable = False
 
     def reset(
         self,
@@ -194,6 +193,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
     def close_extras(self, **kwargs: Any) -> None:
         """Let the threads go."""
         self._batch.close()
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over copied or unpickled attributes; an array that is only read loses that mark on the way."""
+        self.__dict__.update(attributes)
+        self._everyone.flags.writeable = False
 
     def _require_begun(self, what: str) -> None:
         self._begun = self._begun or all(env.begun for env in self.envs)

@@ -229,6 +229,7 @@ def test_copies_go_on_as_the_original(clone, mode, traced):
             answers[-1].append(each.step([17] * 3) if mode != AutoresetMode.DISABLED else each.reset())
             answers[-1].append(each.action_masks())
         assert_same(*answers)
+        assert not twin.step([4] * 3)[4]["_cost"].flags.writeable
         envs.close()
         twin.close()
 
