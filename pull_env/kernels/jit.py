@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 CACHE_VARIABLE = "PULL_ENV_CACHE_DIR"  # moves the cache of compiled kernels
@@ -116,6 +115,7 @@ def records(dtype: np.dtype[Any]) -> Callable[[int, int], Any]:
 
 def _prefetch(typing_context: Any, address: Any) -> Any:
     """Fetch the cache line at `address`, which is needed soon, and do not wait for it."""
+    ir: Any = vars(cgutils)["ir"]  # the builder of machine code that the compiler brings along
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
