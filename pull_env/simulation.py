@@ -162,7 +162,11 @@ def warmup_customers(scenario: Scenario, policy: Policy | None) -> int:
     ]
     relaxation = 1 / max(min(gaps), 1e-5 * min(pool.rate for pool in scenario.pools))
     if policy is not None and policy.announce is not None and scenario.routers > 1 and rho < 1:
-        service = scenario.servers / scenario.capacity
-        split = service * 4 * scenario.servers * (1 - rho) ** 2 / (math.pi**2 * rho)
-        relaxation = max(relaxation, split)
+        relaxation = max(relaxation, split_relaxation(scenario))
     return math.ceil(5 * relaxation * scenario.total_arrival_rate)
+
+
+def split_relaxation(scenario: Scenario) -> float:
+    """Return in what time the split of pull-messages over several routers relaxes, at a load below 1."""
+    n, rho = scenario.servers, scenario.nominal_load
+    return n / scenario.capacity * 4 * n * (1 - rho) ** 2 / (math.pi**2 * rho)

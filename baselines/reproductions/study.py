@@ -8,7 +8,30 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-Row = Mapping[str, Any]  # a row of `baselines.rows`, with `point` and `extra` of its Measured
+from baselines.rows import row
+from pull_env.estimates import Estimate, from_error, student, unclaimed
+from pull_env.policy import Policy
+from pull_env.results import Result
+from pull_env.scenario import Scenario
+
+Row = Mapping[str, Any]  # what `measured` returns, or what JSON makes of it
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How to measure.
+
+    Attributes:
+        quick: Small sizes and short runs.
+        seed: From 0.
+        workers: Threads; None: one a core.
+        command: The command line that asks for it.
+    """
+
+    quick: bool = False
+    seed: int = 0
+    workers: int | None = None
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,9 +66,7 @@ class Study:
         title: Of the page.
         source: The paper.
         about: What the paper claims and why it matters, in a few sentences.
-        tasks: Given `quick`, the measurements, each a function that returns a row: `row(...)` of
-            `baselines.rows` with two more keys, `point` (experiment and coordinates, plain values) and
-            `extra` (further measures by name, each with mean, low and high, theory among them).
+        tasks: Given the setup, the measurements, each a function that returns a row, by `measured`.
         sections: Given the rows, the page.
         figure: Given the rows, the picture.
     """
@@ -54,6 +75,47 @@ class Study:
     title: str
     source: str
     about: str
-    tasks: Callable[[bool], Iterator[Callable[[], Row]]]
+    tasks: Callable[[Setup], Iterator[Callable[[], Row]]]
     sections: Callable[[Sequence[Row]], Sequence[Section]]
     figure: Callable[[Sequence[Row]], Figure]
+
+
+def measured(
+    setup: Setup,
+    scenario: Scenario,
+    policy: Policy,
+    result: Result,
+    point: Mapping[str, Any],
+    extra: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return a row of `baselines.rows` with two more keys.
+
+    Args:
+        setup: How it was measured.
+        scenario: What was simulated.
+        policy: What its routers followed.
+        result: What was measured.
+        point: The experiment and its coordinates, plain values.
+        extra: Further measures and what theory says, by name: estimates, numbers and lists of them.
+    """
+    content = row(scenario, policy, result, command=setup.command, workers=setup.workers)
+    further = {name: x.to_dict() if isinstance(x, Estimate) else x for name, x in extra.items()}
+    return {**content, "point": dict(point), "extra": further}
+
+
+def recalled(content: Mapping[str, Any]) -> Estimate:
+    """Return the estimate that a row holds as mean, low, high and count."""
+    mean, high, count = content["mean"], content["high"], content["count"]
+    if mean is None:
+        return unclaimed(count)
+    if high is None:
+        return from_error(mean, float("inf"), count)
+    return from_error(mean, (high - mean) / student(0.95, count) if count > 1 else 0.0, count)
+
+
+def value(row: Row, name: str) -> Estimate:
+    """Return a measure of a row by name: of `extra`, of `measures`, or a kind of messages."""
+    if name in row["extra"]:
+        return recalled(row["extra"][name])
+    measures = row["measures"]
+    return recalled(measures[name] if name in measures else measures["messages"][name])

@@ -1,0 +1,284 @@
+"""What the rows of `chen-ye` say: its page, section by section."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from baselines.report import pools_line, shown
+from baselines.reproductions.criteria import above, rises, together, within
+from baselines.reproductions.heavy_traffic import (
+    FIT,
+    LOOKS,
+    METHOD,
+    NEAR,
+    REPLICATIONS,
+    holds,
+    is_one,
+    joint,
+    limit,
+    select,
+)
+from baselines.reproductions.study import Row, Section, value
+from pull_env.estimates import Estimate, from_error
+from pull_env.scenario import Scenario
+from pull_env.simulation import BATCHES
+
+EVEN = 0.01  # how far from 1 the interval of a fitted share may reach
+FALL = 0.5  # least power of 1 - rho by which differences must fall; theory: 1
+LEAST = 5e-4  # share of queues down to which tails are compared: rarer ones are a handful in a snapshot
+
+Key = tuple[int, int]  # K and c
+
+
+def sections(rows: Sequence[Row]) -> list[Section]:
+    """Return the page."""
+    return [_blind(rows), _optimal(rows), _pools(rows), _spread(rows), _response(rows), _tail(rows)]
+
+
+def heavy(rows: Sequence[Row], k: int, c: int) -> list[Row]:
+    """Return the rows of K servers and c draws, by load."""
+    return select(rows, experiment="heavy", K=k, c=c)
+
+
+def systems(rows: Sequence[Row], least: int) -> list[Key]:
+    """Return K and c of what was measured near load 1, with c from `least`."""
+    points = [row["point"] for row in select(rows, experiment="heavy")]
+    return sorted({(point["K"], point["c"]) for point in points if point["c"] >= least})
+
+
+def limits(rows: Sequence[Row], name: str) -> dict[Key, Estimate]:
+    """Return a measure carried to rho = 1, for every c from 2."""
+    return {
+        (k, c): limit([(row["point"]["load"], None, value(row, name)) for row in heavy(rows, k, c)])
+        for k, c in systems(rows, 2)
+    }
+
+
+def _setting(rows: Sequence[Row]) -> str:
+    """Say how the rows near load 1 were made."""
+    found = select(rows, experiment="heavy")
+    loads = sorted({row["point"]["load"] for row in found})
+    run = found[-1]["run"]
+    blind = max(row["point"]["load"] for row in found if row["point"]["c"] == 1)
+    scenarios = {row["point"]["K"]: Scenario.from_dict(row["scenario"]["content"]) for row in found}
+    said = "; ".join(f"K = {k}: {pools_line(scenarios[k])}" for k in sorted(scenarios))
+    return (
+        f"{said}; no limits, R = 1. Loads {', '.join(f'{load:g}' for load in loads)}, each on its own seed; "
+        f"c = 1 up to {blind:g}. {REPLICATIONS} replications; at load {loads[-1]:g} {run['customers']:,} "
+        f"customers in all, and a warm-up of {run['warmup']:,} in each. A warm-up is ten relaxation times "
+        "of a pooled server, rho / (1 - sqrt rho)^2 customers each, for c from 2 on, and five of the "
+        f"slowest server for c = 1, whose queues are left to themselves. {METHOD}"
+    )
+
+
+def _by_load(
+    rows: Sequence[Row], name: str, last: Mapping[Key, Sequence[str]], *names: str
+) -> tuple[list[str], list[list[str]]]:
+    """Return header and cells: a measure by load, and what is said `last` of each system."""
+    loads = sorted({row["point"]["load"] for row in select(rows, experiment="heavy")})
+    table = []
+    for (k, c), said in last.items():
+        cells = {row["point"]["load"]: shown(value(row, name)) for row in heavy(rows, k, c)}
+        table.append([str(k), str(c), *(cells.get(load, "") for load in loads), *said])
+    return ["K", "c", *(f"rho = {load:g}" for load in loads), *names], table
+
+
+def _blind(rows: Sequence[Row]) -> Section:
+    """Compare with what is known exactly."""
+    found = [row for row in select(rows, experiment="heavy") if row["extra"]["exact"] is not None]
+    level = joint(len(found))
+    agree = [holds(value(row, "scaled"), row["extra"]["exact"], level) for row in found]
+    table = [
+        (
+            *(str(row["point"][name]) for name in ("K", "c", "load")),
+            shown(value(row, "scaled")),
+            f"{row['extra']['exact']:.6f}",
+        )
+        for row in found
+    ]
+    return Section(
+        "Where E[N] is known exactly",
+        "c = 1 makes K queues M/M/1 of load rho: (1 - rho) E[N] = K rho. At K = 2 the Markov chain can be "
+        "solved, as far as its states allow.",
+        _setting(rows),
+        ("K", "c", "load", "(1 - rho) E[N]", "exact"),
+        table,
+        together(agree),
+        f"Criterion: the intervals, of {level:.3%} each so that they hold jointly at 95 %, hold the exact "
+        f"values: {agree.count(True)} of {len(agree)} do, {agree.count(False)} do not, {agree.count(None)} "
+        "are not claimed.",
+    )
+
+
+def _optimal(rows: Sequence[Row]) -> Section:
+    """Decide whether every c from 2 on has the limit 1."""
+    found = limits(rows, "scaled")
+    level = joint(len(found))
+    decided = {key: is_one(mine, level) for key, mine in found.items()}
+    last = {key: (shown(mine), "1", _yes(decided[key])) for key, mine in found.items()}
+    header, table = _by_load(rows, "scaled", last, "limit, fitted", "limit, theory", "met")
+    return Section(
+        "The limit is 1 for every c from 2 on",
+        "(1 - rho) E[N] -> 1 for every c >= 2, which is the limit of all servers pooled into one: it does "
+        "not depend on c. What c changes is how fast it is approached.",
+        f"As above. {FIT}",
+        header,
+        table,
+        together(decided.values()),
+        f"Criterion: the interval of the fitted limit, jointly at 95 %, lies within {NEAR} of 1; one above "
+        "speaks against the claim; a wider one, or one below 1, where no policy can be, is undecided. "
+        f"{_counted(list(decided.values()))}",
+    )
+
+
+def _yes(decided: bool | None) -> str:
+    return {True: "yes", False: "no", None: "undecided"}[decided]
+
+
+def _counted(decided: Sequence[bool | None]) -> str:
+    """Return how many were decided how."""
+    met, missed, left = (decided.count(verdict) for verdict in (True, False, None))
+    return f"{met} of {len(decided)} meet it, {missed} do not, {left} are undecided."
+
+
+def _pools(rows: Sequence[Row]) -> Section:
+    """Decide whether slow and fast servers hold as many customers in the limit."""
+    found = limits(rows, "pool 0")
+    level = joint(len(found))
+    decided = {key: within(_widened(mine, level), 1.0, EVEN) for key, mine in found.items()}
+    last = {key: (shown(mine), "1", _yes(decided[key])) for key, mine in found.items()}
+    header, table = _by_load(rows, "pool 0", last, "limit, fitted", "limit, theory", "met")
+    return Section(
+        "Slow and fast servers hold as many customers",
+        "Every queue has the mean E[N] / K in the limit, that of a slow server as well as that of a fast "
+        "one.",
+        "As above; averages over time. In the table: mean customers at a slow server, in units of E[N] / "
+        f"K. {FIT}",
+        header,
+        table,
+        together(decided.values()),
+        f"Criterion: the interval of the fitted limit, jointly at 95 %, lies within {EVEN} of 1; one that "
+        "lies outside speaks against the claim; one that crosses an end is undecided. "
+        f"{_counted(list(decided.values()))}",
+    )
+
+
+def _widened(mine: Estimate, level: float) -> Estimate:
+    """Return the estimate with its interval of another level."""
+    low, high = mine.interval(level)
+    return replace(mine, low=low, high=high)
+
+
+def exponent(rows: Sequence[Row], k: int, c: int) -> Estimate:
+    """Return the power of 1 - rho by which the spread falls between the two highest loads."""
+    before, last = heavy(rows, k, c)[-2:]
+    a, b = value(before, "spread"), value(last, "spread")
+    step = math.log((1 - before["point"]["load"]) / (1 - last["point"]["load"]))
+    error = math.hypot(a.error / a.mean, b.error / b.mean) / step
+    return from_error(math.log(a.mean / b.mean) / step, error, REPLICATIONS)
+
+
+def _spread(rows: Sequence[Row]) -> Section:
+    """Decide whether the queues are equal at every instant, relative to their mean."""
+    found = {(k, c): exponent(rows, k, c) for k, c in systems(rows, 1)}
+    level = joint(sum(c > 1 for _, c in found))
+    decided = {}
+    for (k, c), power in found.items():
+        if c > 1:
+            risen = rises([value(row, "spread") for row in heavy(rows, k, c)])
+            decided[k, c] = False if risen else above(_widened(power, level), FALL)
+    last = {
+        key: (shown(mine), "0" if key[1] == 1 else "1", _yes(decided[key]) if key in decided else "")
+        for key, mine in found.items()
+    }
+    header, table = _by_load(rows, "spread", last, "power, last step", "power, theory", "met")
+    return Section(
+        "At every instant the work is spread evenly",
+        "In the limit all queues are equal at all times. Their differences stay bounded while their mean "
+        "grows, so that the ratio vanishes like 1 - rho. With c = 1 it does not.",
+        f"As above; {LOOKS * BATCHES} snapshots of the queues in each replication, before arrivals, which "
+        "see averages over time. In the table: E[longest - shortest queue] in units of E[N] / K, and the "
+        "power of 1 - rho by which it falls between the two highest loads.",
+        header,
+        table,
+        together(decided.values()),
+        "Criterion: for c from 2 on the ratio rises nowhere, and the interval of the power, jointly at 95 "
+        f"%, lies above {FALL}; one below speaks against the claim. {_counted(list(decided.values()))}",
+    )
+
+
+def _large_setting(rows: Sequence[Row]) -> str:
+    """Say how the rows of large systems were made."""
+    found = select(rows, experiment="large")
+    ns = sorted({row["point"]["n"] for row in found})
+    runs = {(row["point"]["n"], min(row["point"]["c"], 2)): row["run"] for row in found}
+    last = runs[ns[-1], 2]
+    return (
+        "Half of n servers at rate 1, half at rate 2, no limits, R = 1, load "
+        f"{found[0]['point']['load']:g}; n = {', '.join(f'{n:,}' for n in ns)}; {REPLICATIONS} replications "
+        f"on seed {last['seed']}, {last['customers']:,} customers in all at the largest n. The warm-up from "
+        f"an empty system is 40 time units ({last['warmup']:,} customers there), several relaxation times "
+        "for c from 2 on; for c = 1 it is 450, five relaxation times of M/M/1."
+    )
+
+
+def _response(rows: Sequence[Row]) -> Section:
+    """Decide whether the mean response comes to its limit as n grows."""
+    found = select(rows, experiment="large")
+    cs = sorted({row["point"]["c"] for row in found})
+    ns = sorted({row["point"]["n"] for row in found})
+    level = joint(len(cs))
+    table, decided = [], []
+    for c in cs:
+        mine = {row["point"]["n"]: row for row in found if row["point"]["c"] == c}
+        largest = mine[max(mine)]
+        theory = largest["extra"]["limit response"]
+        decided.append(holds(value(largest, "response"), theory, level))
+        cells = [shown(value(mine[n], "response")) if n in mine else "" for n in ns]
+        table.append([str(c), *cells, f"{theory:.6f}", _yes(decided[-1])])
+    return Section(
+        "In large systems: the mean response",
+        "As n grows at a fixed load every pool has the same tail, and the mean response is the sum of u_k "
+        "over k >= 1, divided by the arrival rate a server.",
+        _large_setting(rows),
+        ["c", *(f"E[T], time units, n = {n:,}" for n in ns), "n -> infinity", "met"],
+        table,
+        together(decided),
+        "Criterion: at the largest n of each c the interval, jointly at 95 %, holds the limit. "
+        f"{_counted(decided)}",
+    )
+
+
+def _tail(rows: Sequence[Row]) -> Section:
+    """Decide whether either half of a large system has the tail of the limit."""
+    found = select(rows, experiment="large")
+    largest = max(row["point"]["n"] for row in found)
+    cells = [
+        (row, k)
+        for row in found
+        if row["point"]["n"] == largest
+        for k in range(1, row["point"]["levels"] + 1)
+    ]
+    level = joint(3 * len(cells))
+    table, decided = [], []
+    for row, k in cells:
+        slow, fast, gap = (value(row, f"{name} u_{k}") for name in ("pool 0", "pool 1", "difference"))
+        theory = row["extra"][f"limit u_{k}"]
+        held = together([holds(slow, theory, level), holds(fast, theory, level), holds(gap, 0.0, level)])
+        decided.append(held if row["stable"] else None)
+        numbers = [*map(shown, (slow, fast, gap)), f"{theory:.6f}"]
+        table.append([str(row["point"]["c"]), str(k), *numbers, _yes(decided[-1])])
+    return Section(
+        "In large systems: the same tail in every pool",
+        "The share of servers with k customers or more is u_k = rho^((c^k - 1) / (c - 1)) in every pool, "
+        "that of the slow servers and that of the fast ones; for c = 1, u_k = rho^k.",
+        f"As above, n = {largest:,}; {LOOKS * BATCHES} snapshots in each replication. Levels down to u_k = "
+        f"{LEAST:g}.",
+        ["c", "k", "u_k, slow servers", "u_k, fast servers", "difference, paired", "n -> infinity", "met"],
+        table,
+        together(decided),
+        f"Criterion: the intervals, of {level:.3%} each so that they hold jointly at 95 %, hold u_k in both "
+        f"pools, and 0 for the difference. {_counted(decided)}",
+    )

@@ -1,0 +1,47 @@
+"""What a verdict is made of: tests of intervals, which may be passed, failed or left undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from pull_env.estimates import Estimate
+
+
+def within(value: Estimate, target: float, tolerance: float) -> bool | None:
+    """Tell whether an interval lies within `target` times 1 ± `tolerance`; None if it crosses an end.
+
+    What is not claimed, as the run was unstable, decides nothing.
+    """
+    low, high = sorted((target * (1 - tolerance), target * (1 + tolerance)))
+    if low <= value.low and value.high <= high:
+        return True
+    return False if value.high < low or value.low > high else None
+
+
+def above(value: Estimate, bound: float) -> bool | None:
+    """Tell whether an interval lies above `bound`; None if it holds it."""
+    return True if value.low > bound else False if value.high < bound else None
+
+
+def vanishing(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
+    """Tell whether values fall towards 0: nowhere up, and by `factor` from the first to the last.
+
+    False: an interval lies wholly above the one before it. None: not by the factor, intervals considered.
+    """
+    if rises(values):
+        return False
+    return True if len(values) > 1 and factor * values[-1].high < values[0].low else None
+
+
+def rises(values: Sequence[Estimate]) -> bool:
+    """Tell whether an interval lies wholly above the one before it."""
+    return any(after.low > before.high for before, after in pairwise(values))
+
+
+def together(verdicts: Iterable[bool | None]) -> bool | None:
+    """Return False if one is, None if none is but one is undecided or there is none, else True."""
+    found = list(verdicts)
+    if False in found:
+        return False
+    return None if None in found or not found else True
