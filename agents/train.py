@@ -14,7 +14,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
 
-import gymnasium
 import tyro
 
 import pull_env
@@ -22,7 +21,6 @@ from agents.algorithms import Algorithm, learner, save
 from agents.score import score
 from baselines.rows import versions
 from pull_env.scenario import load_scenario
-from pull_env.seeds import spawn_seeds
 from pull_env.terminal import bar, exit_status
 
 
@@ -60,13 +58,12 @@ class Args:
 
 def make_env(args: Args) -> Any:
     """Return the environments side by side, rewards scaled to unit spread for the learner."""
-    from stable_baselines3.common.monitor import Monitor
-    from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+    from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
-    def one() -> Any:
-        return Monitor(gymnasium.make("pull_env/Router-v0", scenario=args.scenario, customers=args.customers))
+    from pull_env.sb3 import VecRouter
 
-    return VecNormalize(DummyVecEnv([one] * args.envs), norm_obs=False, gamma=args.gamma)
+    envs = VecRouter(args.scenario, args.envs, customers=args.customers)
+    return VecNormalize(VecMonitor(envs), norm_obs=False, gamma=args.gamma)
 
 
 def train(args: Args) -> Any:
@@ -83,7 +80,7 @@ def train(args: Args) -> Any:
         n_steps=args.n_steps,
         batch_size=min(args.batch_size, update),
         ent_coef=args.ent_coef,
-        seed=spawn_seeds(args.seed, 1)[0],  # env i gets this seed + i: scattered, so that runs do not overlap
+        seed=args.seed,  # the environments spawn theirs from it
         device="cpu",
     )
     with bar(f"{args.algo} on {args.scenario}", args.steps, sys.stderr.isatty()) as report:

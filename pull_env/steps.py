@@ -11,6 +11,7 @@ import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 Order = Literal["random", "oldest", "fastest"]
@@ -239,9 +240,14 @@ _WHOLE = {"pool": 0, "at_most": 1, "threshold": 1, "sample": 1, "size": 1}  # le
 _REAL = {"stop_at": "time", "growth": "number"}
 
 
+@cache  # a vector of envs checks the same steps a thousand times
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def check(record: Any, where: str) -> None:
     """Refuse a value that its field does not allow: choices by their annotation, numbers by their range."""
-    hints = get_type_hints(type(record))
+    hints = _hints(type(record))  # type: ignore[arg-type]
     for field in dataclasses.fields(record):
         value, name = getattr(record, field.name), f"{where}.{field.name}"
         choices = get_args(hints[field.name])

@@ -328,12 +328,13 @@ class Simulator:
             arrays.routers["gap"] = 1 / (
                 np.array(scenario.router_shares) * scenario.total_arrival_rate * arrays.head["tick"][0]
             )
-        arrays.lists["oldest"] = arrays.lists["newest"] = -1
+        arrays.lists["oldest"] = arrays.lists["newest"] = arrays.lists["best"] = -1
         arrays.messages["slot"] = -1
         arrays.memory["server"], arrays.memory["when"] = -1, -np.inf
         arrays.head["complete"] = memory.complete(n)
         if memory.complete(n) and remembers:
             arrays.memory["server"] = np.arange(n)
+            arrays.lists["best"] = arrays.pools["start"]
         arrays.routers["last"] = -1
         arrays.link()
         return arrays

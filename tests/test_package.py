@@ -48,9 +48,10 @@ def test_kernels_import_numpy_and_numba_only():
 def test_imports_point_one_way():
     for path in (ROOT / "pull_env").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        for heavy in ("torch", "stable_baselines3", "agents"):
-            assert f"import {heavy}" not in text, path
-            assert f"from {heavy}" not in text, path
+        for heavy in ("torch", "stable_baselines3", "pull_env.sb3", "agents"):
+            if (path.name, heavy) != ("sb3.py", "stable_baselines3"):  # which nobody here imports
+                assert f"import {heavy}" not in text, path
+                assert f"from {heavy}" not in text, path
         if path.name != "__main__.py":  # the command line takes policies by name, and they live in baselines
             assert "import baselines" not in text, path
             assert "from baselines" not in text, path

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import os
+import struct
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -28,6 +29,9 @@ Action = TypeVar("Action")
 ScenarioLike = Scenario | str | os.PathLike[str] | Mapping[str, Any]
 
 IDLE_SERVERS_ANNOUNCE = Announce(threshold=1)
+
+
+read_outcome = struct.Struct("@dd?qqd").unpack_from  # the fields of OUTCOME, faster than numpy gives them
 
 
 class SystemEnv(gym.Env[Observation, Action]):
@@ -88,7 +92,8 @@ class SystemEnv(gym.Env[Observation, Action]):
             self._entropy = int(self.np_random.integers(2**63))
         self._episode = self._episode + 1 if episode is None else episode
         self.simulator.reset(self._entropy, self._episode)
-        self._left, self._fed = self.customers, self.simulator.supply()
+        self._fed = self.simulator.supply()
+        self._set_left(self.customers)
         self._link()
         return self._look()
 
@@ -107,12 +112,12 @@ class SystemEnv(gym.Env[Observation, Action]):
                 ended.
             ResetNeeded: No episode has begun.
         """
-        if self._episode < 0:
+        if not self.begun:
             raise ResetNeeded("skip needs reset before it")
         self.simulator.check(tuple(steps))
         placed = self.simulator.run(encode(tuple(steps), self.scenario), customers)
         if not self.simulator.waiting_customer:
-            self._left = 0
+            self._set_left(0)
             raise ValueError(f"customers is {customers}: the trace ended after {placed}")
         self._fed = self.simulator.supply()
         return self._look()
@@ -126,11 +131,16 @@ class SystemEnv(gym.Env[Observation, Action]):
         if self.render_mode is None:
             gym.logger.warn("render needs gymnasium.make(..., render_mode='ansi') or 'rgb_array'")
             return None
-        if self._episode < 0:
+        if not self.begun:
             raise ResetNeeded("render needs reset before it")
         from pull_env.rendering import RENDERERS  # only here: they import scipy
 
         return RENDERERS[self.render_mode](self.simulator)
+
+    @property
+    def begun(self) -> bool:
+        """Whether an episode has begun."""
+        return self._episode >= 0
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         """Take over copied or unpickled parts, which lie elsewhere than the originals."""
@@ -144,6 +154,10 @@ class SystemEnv(gym.Env[Observation, Action]):
     @abstractmethod
     def _link(self) -> None:
         """Look up the addresses once: that costs as much as a step of the kernel."""
+
+    def _set_left(self, customers: int) -> None:
+        """Note how many customers are left until the end of the episode."""
+        self._left = customers
 
     def _read_options(self, options: Mapping[str, Any]) -> int | None:
         """Return the number of the episode, where it is given."""
@@ -177,7 +191,7 @@ class CustomerEnv(SystemEnv[np.int64]):
         Raises:
             ResetNeeded: No episode has begun.
         """
-        if self._episode < 0:
+        if not self.begun:
             raise ResetNeeded("action_masks needs reset before it")
         return self._view.mask.astype(np.bool_)
 
@@ -188,7 +202,7 @@ class CustomerEnv(SystemEnv[np.int64]):
             ResetNeeded: No episode has begun.
             ValueError: There is no such router.
         """
-        if self._episode < 0:
+        if not self.begun:
             raise ResetNeeded("look needs reset before it")
         if not 0 <= router < self.scenario.routers:
             raise ValueError(f"router is {router}: it must be from 0 to {self.scenario.routers - 1}")
@@ -224,7 +238,8 @@ class CustomerEnv(SystemEnv[np.int64]):
     def _look(self) -> tuple[Observation, dict[str, Any]]:
         self._observe(int(self.simulator.arrays.head["router"][0]))
         outcome = self._view.outcome
-        outcome["cost"] = outcome["wait"] = outcome["lost"] = outcome["messages"] = 0
+        outcome["cost"] = outcome["wait"] = outcome["messages"] = 0
+        outcome["lost"] = False
         return self._view.observation.copy(), self._info()
 
     def _link(self) -> None:
@@ -236,11 +251,11 @@ class CustomerEnv(SystemEnv[np.int64]):
 
     def _info(self) -> dict[str, Any]:
         view = self._view
-        cost, wait, lost, messages, router, time = view.outcome.item()
+        cost, wait, blocked, messages, router, time = read_outcome(view.outcome)  # type: ignore[arg-type]
         return {
             "cost": cost,
             "wait": wait,
-            "blocked": lost == 1,
+            "blocked": blocked,
             "messages": messages,
             "router": router,
             "time": time,

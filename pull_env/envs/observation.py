@@ -5,6 +5,8 @@ Symbols: J pools, R routers, A actions, L entries of an observation.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -73,6 +75,53 @@ def observed_price(prices: Prices, service: float) -> float:
     return 1.0 if scale == 0.0 else prices.message / (prices.message + scale)
 
 
+@dataclass(frozen=True)
+class Constants:
+    """What the kernels need to know and never changes: equal envs share it."""
+
+    chains: Array  # (A, CHAIN_STEPS) STEP  what the actions mean
+    doubtful: Array  # (D,) int32  actions that are not always real
+    gaps: Array  # (R,) float64  nominal mean time between a router's arrivals, in ticks
+    halves: Array  # (J,) float64  queue at which the remembered wait is observed as 1/2
+    observation: Array  # (L,) float32  the entries that never change, else 0
+    mask: Array  # (A,) int8  1: always real
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def of(cls, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> Constants:
+        """Return those of an env; for the arguments see `View`."""
+        chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
+        doubtful = [k for k, step in enumerate(catalog) if not step.total]
+        rates = np.array([pool.rate for pool in scenario.pools])
+        mask = np.ones(len(catalog), np.int8)
+        mask[doubtful] = 0
+        return cls(
+            chains=chains.reshape(len(catalog), observe.CHAIN_STEPS),
+            doubtful=np.array(doubtful, np.int32),
+            gaps=nominal_gaps(scenario, tick),
+            halves=rates * mean_service_time(scenario),
+            observation=constant_entries(scenario, with_state),
+            mask=mask,
+        )
+
+
+def constant_entries(scenario: Scenario, with_state: bool) -> Array:
+    """Return an observation in which only the entries stand that never change, (L,) float32.
+
+    The phase of the arrival process is one of them: Poisson arrivals have one phase only.
+    """
+    entries = np.zeros(observation_size(scenario, with_state), np.float32)
+    pools = entries[: len(scenario.pools) * observe.POOL_ENTRIES].reshape(-1, observe.POOL_ENTRIES)
+    fastest = max(pool.rate for pool in scenario.pools)
+    for row, pool in zip(pools, scenario.pools, strict=True):
+        buffer = 1.0 if pool.buffer is None else pool.buffer / (1 + pool.buffer)
+        row[:3] = pool.size / scenario.servers, pool.rate / fastest, buffer
+    end = local_size(scenario)
+    price = observed_price(scenario.prices, mean_service_time(scenario))
+    entries[end - 2 : end] = price, min(scenario.nominal_load, LARGEST_LOAD) / LARGEST_LOAD
+    return entries
+
+
 class Sight:
     """The arrays of one env that the kernels write through its VIEW record, and the constants in it.
 
@@ -80,30 +129,26 @@ class Sight:
         observation: (L,) float32, overwritten at every step.
         mask: (A,) int8, overwritten at every step.
         outcome: () OUTCOME, overwritten at every step.
+        record: (1,) VIEW.
     """
-
-    linked: tuple[str, ...] = ("observation", "mask", "outcome")  # arrays whose addresses the record holds
 
     def __init__(self, scenario: Scenario, entries: int, actions: int) -> None:
         """Allocate for L `entries` and A `actions`, and note the constants of the scenario."""
-        self.observation = np.zeros(entries, np.float32)
-        self.mask = np.zeros(actions, np.int8)
+        self.observation: Array = np.zeros(entries, np.float32)
+        self.mask: Array = np.zeros(actions, np.int8)
         self.outcome: Array = np.zeros((), observe.OUTCOME)
-        self._record: npt.NDArray[Any] = np.zeros(1, observe.VIEW)
-        prices, service = scenario.prices, mean_service_time(scenario)
-        self._record["actions"] = actions
-        self._record["service"] = service
-        self._record["fastest"] = max(pool.rate for pool in scenario.pools)
-        self._record["load"] = min(scenario.nominal_load, LARGEST_LOAD) / LARGEST_LOAD
-        self._record["price"] = observed_price(prices, service)
-        self._record["wait_price"], self._record["block_price"] = prices.wait, prices.block
-        self._record["message_price"] = prices.message
+        self.record: Array = np.zeros(1, observe.VIEW)
+        prices = scenario.prices
+        self.record["actions"], self.record["service"] = actions, mean_service_time(scenario)
+        self.record["fastest"] = max(pool.rate for pool in scenario.pools)
+        self.record["wait_price"], self.record["block_price"] = prices.wait, prices.block
+        self.record["message_price"] = prices.message
         self._link()
 
     @property
     def address(self) -> int:
         """What the kernels know the record by."""
-        return int(self._record.ctypes.data)
+        return int(self.record.ctypes.data)
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
@@ -112,19 +157,15 @@ class Sight:
 
     def _link(self) -> None:
         """Write the addresses of all arrays where the kernels read them."""
-        for name in self.linked:
-            self._record[name] = getattr(self, name).ctypes.data
+        for name in ("observation", "mask", "outcome"):
+            self.record[name] = getattr(self, name).ctypes.data
 
 
 class View(Sight):
     """The arrays of an env whose actions are steps of a catalog: what a router knows, and what it may do.
 
-    Attributes:
-        chains: (A, CHAIN_STEPS) STEP, what the actions mean.
-        gaps: (R,) float64, nominal mean time between a router's arrivals, in ticks.
+    Only entries that change are written at every step.
     """
-
-    linked = (*Sight.linked, "chains", "gaps")
 
     def __init__(self, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> None:
         """Allocate, and note the constants.
@@ -138,11 +179,29 @@ class View(Sight):
         Raises:
             PolicyError: A step names a pool that the scenario does not have.
         """
-        chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
-        self.chains: Array = chains.reshape(len(catalog), observe.CHAIN_STEPS)
-        self.gaps = nominal_gaps(scenario, tick)
+        self._constants = Constants.of(scenario, catalog, tick, with_state)
         super().__init__(scenario, observation_size(scenario, with_state), len(catalog))
-        self._record["with_state"] = with_state
+        self.observation[:], self.mask[:] = self._constants.observation, self._constants.mask
+        self.record["doubts"], self.record["with_state"] = self._constants.doubtful.size, with_state
+        self.record["service_ticks"] = mean_service_time(scenario) / tick
+
+    @property
+    def chains(self) -> Array:
+        """What the actions mean, (A, CHAIN_STEPS) STEP."""
+        return self._constants.chains
+
+    def move(self, observation: Array, mask: Array, outcome: Array, record: Array) -> None:
+        """Lie in these arrays from now on, with what stands in the present ones."""
+        places = {"observation": observation, "mask": mask, "outcome": outcome, "record": record}
+        for name, place in places.items():
+            place[...] = getattr(self, name)
+            setattr(self, name, place)
+        self._link()
+
+    def _link(self) -> None:
+        super()._link()
+        for name in ("chains", "doubtful", "gaps", "halves"):
+            self.record[name] = getattr(self._constants, name).ctypes.data
 
 
 def nominal_gaps(scenario: Scenario, tick: float) -> npt.NDArray[np.float64]:

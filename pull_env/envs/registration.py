@@ -8,7 +8,10 @@ from gymnasium.envs.registration import register, registry
 
 from pull_env.scenario import scenario_names
 
-ROUTER: dict[str, Any] = {"entry_point": "pull_env.envs.router:RouterEnv"}
+ROUTER: dict[str, Any] = {
+    "entry_point": "pull_env.envs.router:RouterEnv",
+    "vector_entry_point": "pull_env.envs.vector:RouterVectorEnv",
+}
 
 
 def preset_id(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,10 @@ from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation, 
 from pull_env.envs.catalog import as_catalog
 from pull_env.envs.observation import View, local_size, observation_box
 from pull_env.kernels import state
+from pull_env.kernels.batch import CHAIN_BYTES, HUNGRY, act
 from pull_env.kernels.observe import CHAIN_STEPS, observe
-from pull_env.kernels.run import turn
 from pull_env.policy import Announce, Memory, Policy, Recall, Step
-from pull_env.system import encode, keeps
-
-CHAIN_BYTES = CHAIN_STEPS * state.STEP.itemsize
+from pull_env.system import Array, encode, keeps
 
 
 class RouterEnv(CustomerEnv):
@@ -202,10 +201,27 @@ class RouterEnv(CustomerEnv):
                 f"memory is {self.memory}: {policy.name} needs gymnasium.make(..., memory={wanted})"
             )
 
+    def twin(self) -> RouterEnv:
+        """Return another env like this one; neither has begun yet."""
+        other = copy(self)  # shares what never changes: to check it again would take most of the time
+        other._prepare(None)
+        return other
+
+    def lie_in(self, *rows: Array) -> None:
+        """Write to these rows of the arrays of a batch from now on; see `View.move`."""
+        self._view.move(*rows)
+        self._link()
+
     def _turn(self, chain: int, steps: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        self._begin()
-        turn(self._system_address, chain, steps, self._view_address)
-        return self._end()
+        """Run the kernel once, and pack what it wrote into fresh arrays and plain numbers."""
+        left = act(self._view_address, chain, steps)
+        if left == HUNGRY:
+            self.simulator.supply()
+            left = act(self._view_address, chain, steps)
+        if left < 0:
+            raise ResetNeeded("step needs reset before it: the episode has not begun, or has ended")
+        info = self._info()
+        return self._view.observation.copy(), 0.0 - info["cost"], False, left == 0, info
 
     def _observe(self, router: int) -> None:
         observe(self._system_address, router, self._view_address)
@@ -221,6 +237,9 @@ class RouterEnv(CustomerEnv):
             self._prepare(policy)
         return episode
 
+    def _set_left(self, customers: int) -> None:
+        self._view.record["left"] = customers  # where the kernels count them down
+
     def _prepare(self, policy: Policy | None) -> None:
         """Build a simulator that keeps what the catalog, the observation and `policy` read."""
         steps = (*self.catalog, Recall()) if policy is None else (*self.catalog, Recall(), *policy.steps)
@@ -233,4 +252,5 @@ class RouterEnv(CustomerEnv):
 
     def _link(self) -> None:
         super()._link()
+        self._view.record["system"] = self._system_address
         self._chains_address = int(self._view.chains.ctypes.data)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.messages import identity
-from pull_env.kernels.observe import flag_at, squash, stamp, view_at, write
+from pull_env.kernels.observe import flag_at, part, stamp, view_at, write
 from pull_env.kernels.run import assign, messages_sent, settle_turn
 from pull_env.kernels.state import head_of, message_of, pool_of, server_of
 
@@ -32,9 +32,9 @@ def observe_servers(system: int, router: int, view: int) -> None:
     for server in range(n):
         place = server_of(system, server)
         pool = pool_of(system, place.pool)
-        write(view, server, squash(float(place.queue)))
+        write(view, server, part(float(place.queue), 1.0))
         write(view, n + server, pool.rate / view_at(view, 0).fastest)
-        write(view, 2 * n + server, squash(float(pool.buffer)))  # 1 in float32 if unlimited
+        write(view, 2 * n + server, part(float(pool.buffer), 1.0))  # 1 in float32 if unlimited
         write(view, 3 * n + server, 1.0 if holds(system, router, server) else 0.0)
         flag_at(view_at(view, 0).mask, server).value = place.queue < pool.buffer
         room += place.queue < pool.buffer

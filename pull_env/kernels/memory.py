@@ -7,14 +7,10 @@ is remembered.
 
 from __future__ import annotations
 
+import math
+
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.state import (
-    group_of,
-    head_of,
-    memory_of,
-    pool_of,
-    server_of,
-)
+from pull_env.kernels.state import UNLIMITED, group_of, head_of, list_of, memory_of, pool_of, server_of
 
 
 @kernel
@@ -22,25 +18,38 @@ def entry_of(system: int, router: int, server: int) -> int:
     """Return the entry of `server` in its group, -1 if it is not remembered."""
     if head_of(system).complete:
         return server
-    group = group_of(system, server_of(system, server).pool)
+    at, group = -1, group_of(system, server_of(system, server).pool)
+    for k in range(head_of(system).M):  # no early end: it cannot be foreseen, which costs more
+        at = k if memory_of(system, router, group, k).server == server else at
+    return at
+
+
+@kernel
+def oldest_entry(system: int, router: int, group: int) -> int:
+    """Return the entry to forget first: an empty one, else the oldest."""
+    at, since = 0, math.inf
     for k in range(head_of(system).M):
-        if memory_of(system, router, group, k).server == server:
-            return k
-    return -1
+        when = memory_of(system, router, group, k).when
+        at = k if when < since else at
+        since = min(when, since)
+    return at
 
 
 @kernel
 def remember(system: int, router: int, server: int, queue: int) -> None:
     """Note that `server` has `queue` customers now, in place of its last entry or the oldest entry."""
-    group = group_of(system, server_of(system, server).pool)
-    at = entry_of(system, router, server)
+    pool = server_of(system, server).pool
+    group, at = group_of(system, pool), entry_of(system, router, server)
     if at < 0:
-        at = 0
-        for k in range(1, head_of(system).M):
-            if memory_of(system, router, group, k).when < memory_of(system, router, group, at).when:
-                at = k
+        at = oldest_entry(system, router, group)
     entry = memory_of(system, router, group, at)
+    forgotten, before = entry.server, entry.queue
     entry.server, entry.queue, entry.when = server, queue, head_of(system).now
+    compare(system, router, pool, at, queue > before)
+    if head_of(system).G == 1 and forgotten >= 0 and server_of(system, forgotten).pool != pool:
+        other = list_of(system, router, server_of(system, forgotten).pool)
+        if other.best == at:
+            other.best = find_best(system, router, server_of(system, forgotten).pool)
 
 
 @kernel
@@ -49,23 +58,48 @@ def note_assignment(system: int, router: int, server: int) -> None:
     pool, at = server_of(system, server).pool, entry_of(system, router, server)
     if at >= 0:
         entry = memory_of(system, router, group_of(system, pool), at)
-        entry.queue = min(entry.queue + 1, pool_of(system, pool).buffer)
+        before = entry.queue
+        entry.queue = min(before + 1, pool_of(system, pool).buffer)
+        compare(system, router, pool, at, entry.queue > before)
 
 
 @kernel
-def best_in_pool(system: int, router: int, pool: int) -> int:
-    """Return the entry of the smallest remembered length, the freshest of equals; -1 if there is none."""
-    best, group = -1, group_of(system, pool)
+def compare(system: int, router: int, pool: int, at: int, longer: bool) -> None:
+    """Note whether entry `at`, just written, is the best of `pool` now; `longer`: than what stood there."""
+    mine, group = list_of(system, router, pool), group_of(system, pool)
+    if mine.best < 0:
+        mine.best = at
+    elif mine.best == at:
+        if longer:
+            mine.best = find_best(system, router, pool)
+    else:
+        new, best = memory_of(system, router, group, at), memory_of(system, router, group, mine.best)
+        fresher = new.when > best.when or (new.when == best.when and at < mine.best)
+        if new.queue < best.queue or (new.queue == best.queue and fresher):
+            mine.best = at
+
+
+@kernel
+def find_best(system: int, router: int, pool: int) -> int:
+    """Return the entry of the smallest remembered length, the freshest of equals; -1 if there is none.
+
+    `list_of(system, router, pool).best` always holds it: most steps ask for it, and few change it.
+    """
+    best, least, fresh, group = -1, UNLIMITED, 0.0, group_of(system, pool)
     first, last = 0, head_of(system).M
     if head_of(system).complete:
         first, last = pool_of(system, pool).start, pool_of(system, pool).start + pool_of(system, pool).size
+    mixed = head_of(system).G == 1
     for k in range(first, last):
         entry = memory_of(system, router, group, k)
-        if entry.server < 0 or server_of(system, entry.server).pool != pool:
-            continue
-        rival = memory_of(system, router, group, max(best, 0))
-        if best < 0 or entry.queue < rival.queue or (entry.queue == rival.queue and entry.when > rival.when):
-            best = k
+        known = entry.server >= 0
+        if mixed and known:
+            known = server_of(system, entry.server).pool == pool
+        tie = (entry.queue == least) & (entry.when > fresh)
+        better = known & ((entry.queue < least) | tie)  # no branches: their outcomes cannot be foreseen
+        best = k if better else best
+        least = entry.queue if better else least
+        fresh = entry.when if better else fresh
     return best
 
 
@@ -76,7 +110,7 @@ def recall(system: int, router: int, pool: int) -> int:
     for j in range(head_of(system).J):
         if pool >= 0 and pool != j:
             continue
-        best = best_in_pool(system, router, j)
+        best = list_of(system, router, j).best
         if best < 0:
             continue
         entry = memory_of(system, router, group_of(system, j), best)

@@ -3,7 +3,8 @@
 An env owns a VIEW record. It says where the observation and the mask of real actions are to be written, and
 holds the constants that they need. Layout of the observation: J blocks of POOL_ENTRIES, one block of
 ROUTER_ENTRIES; with the state J blocks of POOL_STATE_ENTRIES and one of STATE_ENTRIES follow.
-`pull_env.envs.observation` names every entry.
+`pull_env.envs.observation` names every entry, and has written those that never change, as well as the marks
+of the actions that are always real.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import numpy as np
 
 from pull_env.kernels.index import count_above
 from pull_env.kernels.jit import kernel, records
-from pull_env.kernels.memory import best_in_pool
 from pull_env.kernels.state import (
     LAST,
     RECALL,
     TAKE,
     group_of,
     head_of,
+    integer_at,
     list_of,
     memory_of,
     pool_of,
@@ -36,21 +37,26 @@ CHAIN_STEPS = 2  # steps of an action: what it means, and the step to fall back 
 VIEW = np.dtype(
     [
         # addresses
+        ("system", np.int64),  # the head of the system in view
         ("observation", np.int64),  # (entries,) float32
         ("mask", np.int64),  # (actions,) int8  1: the action means now what it says
         ("outcome", np.int64),  # (1,) OUTCOME
         ("chains", np.int64),  # (actions, CHAIN_STEPS) STEP
+        ("doubtful", np.int64),  # (doubts,) int32  actions that are not always real
         ("gaps", np.int64),  # (R,) float64  nominal mean time between a router's arrivals, in ticks
+        ("halves", np.int64),  # (J,) float64  queue at which the remembered wait is observed as 1/2
         # constants
         ("actions", np.int64),
+        ("doubts", np.int64),
         ("with_state", np.int64),  # 1: append the state; needs KEEP_QUEUE_INDEX
         ("service", np.float64),  # mean service time n / capacity, in time units
+        ("service_ticks", np.float64),  # the same in ticks
         ("fastest", np.float64),  # largest rate of a pool
-        ("load", np.float64),  # as observed
-        ("price", np.float64),  # of a message, as observed
         ("wait_price", np.float64),
         ("message_price", np.float64),
         ("block_price", np.float64),
+        # the episode
+        ("left", np.int64),  # customers until its end; 0: it has ended, or not begun
     ],
     align=True,
 )
@@ -59,7 +65,7 @@ OUTCOME = np.dtype(
     [
         ("cost", np.float64),  # of the step: wait or blocking, and messages
         ("wait", np.float64),  # of the customer placed; 0 if it was blocked
-        ("lost", np.int64),  # 1: it was blocked
+        ("lost", np.bool_),  # whether it was blocked
         ("messages", np.int64),  # sent from its arrival to the next one
         ("router", np.int64),  # now asked; -1: the customers have come to an end
         ("time", np.float64),  # now, in time units
@@ -73,7 +79,7 @@ entry_at, flag_at = records(np.dtype([("value", np.float32)])), records(np.dtype
 
 @kernel
 def observe(system: int, router: int, view: int) -> None:
-    """Write what `router` sees now to the arrays of `view`: O(J M + actions), and O(R) more with the state.
+    """Write what `router` sees now to the arrays of `view`: O(J M), and O(R) more with the state.
 
     `router` is the one at hand, or the last one asked where the customers have come to an end.
     """
@@ -102,41 +108,34 @@ def write(view: int, k: int, value: float) -> None:
 
 
 @kernel
-def squash(value: float) -> float:
-    """Map [0, inf) to [0, 1)."""
-    return value / (1.0 + value)
+def part(value: float, half: float) -> float:
+    """Map [0, inf] to [0, 1], and `half` to 1/2: value / (half + value)."""
+    return 1.0 - half / (half + value)  # a server known from the start was last heard of an infinite time ago
 
 
 @kernel
 def observe_pool(system: int, router: int, pool: int, view: int) -> None:
-    """Write what `router` knows of `pool`."""
-    head, p, mine = head_of(system), pool_of(system, pool), list_of(system, router, pool)
-    service, at = view_at(view, 0).service, pool * POOL_ENTRIES
-    write(view, at, p.size / head.n)
-    write(view, at + 1, p.rate / view_at(view, 0).fastest)
-    write(view, at + 2, squash(float(p.buffer)))  # 1 in float32 if unlimited
-    write(view, at + 3, squash(float(mine.held)))
-    best = best_in_pool(system, router, pool)
-    if best < 0:
+    """Write what `router` knows of `pool`; its size, rate and buffer are written already."""
+    sight, mine, at = view_at(view, 0), list_of(system, router, pool), pool * POOL_ENTRIES
+    write(view, at + 3, part(float(mine.held), 1.0))
+    if mine.best < 0:
         write(view, at + 4, 1.0)
         write(view, at + 5, 1.0)
     else:
-        known = memory_of(system, router, group_of(system, pool), best)
-        write(view, at + 4, squash(known.queue / p.rate / service))
-        write(view, at + 5, squash((head.now - known.when) * head.tick / service))
-    write(view, at + 6, squash(mine.answer / service))
+        known = memory_of(system, router, group_of(system, pool), mine.best)
+        write(view, at + 4, part(float(known.queue), real_at(sight.halves, pool).value))
+        write(view, at + 5, part(head_of(system).now - known.when, sight.service_ticks))
+    write(view, at + 6, part(mine.answer, sight.service))
     write(view, at + 7, mine.idle)
 
 
 @kernel
 def observe_router(system: int, router: int, view: int) -> None:
-    """Write what `router` knows beyond the pools."""
-    own, sight, at = router_of(system, router), view_at(view, 0), head_of(system).J * POOL_ENTRIES
-    gap = real_at(sight.gaps, router).value
-    write(view, at, gap / (gap + own.gap) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
+    """Write what `router` knows beyond the pools; the price of a message and the load are written already."""
+    own, at = router_of(system, router), head_of(system).J * POOL_ENTRIES
+    gap = real_at(view_at(view, 0).gaps, router).value
+    write(view, at, part(gap, own.gap) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
     write(view, at + 1, own.empty)
-    write(view, at + 2, sight.price)
-    write(view, at + 3, sight.load)
 
 
 @kernel
@@ -157,14 +156,14 @@ def observe_state(system: int, router: int, view: int) -> None:
         out += router_of(system, other).held
     write(view, at, head.starved / head.R)
     write(view, at + 1, router_of(system, router).held / max(out, 1))
-    write(view, at + 2, 0.0)  # phase of the arrival process: Poisson arrivals have only one
 
 
 @kernel
 def mark_real_actions(system: int, router: int, view: int) -> None:
-    """Write the mask: 0 where an action would only do what it falls back on."""
+    """Write the marks of the doubtful actions: 0 where one would only do what it falls back on."""
     sight = view_at(view, 0)
-    for action in range(sight.actions):
+    for k in range(sight.doubts):
+        action = integer_at(sight.doubtful, k).value
         step = step_at(sight.chains, action * CHAIN_STEPS)
         flag_at(sight.mask, action).value = can_act(system, router, step)
 
@@ -178,7 +177,7 @@ def can_act(system: int, router: int, step: Any) -> bool:
         return bool(list_of(system, router, step.pool).held > 0)
     if step.kind == RECALL:
         for pool in range(head_of(system).J):
-            if (step.pool < 0 or step.pool == pool) and best_in_pool(system, router, pool) >= 0:
+            if (step.pool < 0 or step.pool == pool) and list_of(system, router, pool).best >= 0:
                 return True
         return False
     if step.kind == LAST:

@@ -153,6 +153,10 @@ LIST = np.dtype(
         ("held", np.int64),  # pull-messages that this router holds from this pool
         ("oldest", np.int64),  # message identities, -1: none
         ("newest", np.int64),
+        (
+            "best",
+            np.int64,
+        ),  # entry of the memory: see `find_best`; -1: none
         ("cycle", np.int64),  # weighted round robin: next server of the pool, counted from its start
         ("credit", np.float64),  # weighted round robin: capacity owed to the pool
         ("answer", np.float64),  # recent mean of the waits that probes of this pool promised

@@ -114,6 +114,15 @@ def test_every_entry_is_what_the_arrays_say(scenario, protocol):
         twin.arrived(info)
 
 
+@pytest.mark.parametrize("memory", [{"size": 10, "by_pool": False}, {"size": 2, "by_pool": False}])
+def test_other_memories_stay_within_the_bounds(memory):
+    env = RouterEnv(UNEVEN, memory=memory, customers=300)
+    observation, _ = env.reset(seed=5)
+    for k in range(299):
+        assert env.observation_space.contains(observation)
+        observation, *_ = env.step(k * 7 % 25)
+
+
 def test_names_sizes_and_space_fit():
     for name in scenario_names():
         scenario = load_scenario(name)

@@ -46,7 +46,7 @@ ONE_OF_EACH = ("two-speeds", "small-mixed", "finite-buffers")
 VIEW_FIELDS = {
     "head": {"keeps", "asked", "Q", "F"},
     "routers": {"seen", "gap", "empty"},
-    "lists": {"answer", "idle"},
+    "lists": {"answer", "idle", "best"},  # best: of the memory, where both keep one
 }
 
 
@@ -71,6 +71,7 @@ def assert_same_state(env: RouterEnv, simulator: Simulator) -> None:
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
     if theirs.memory.size > 1:
         assert np.array_equal(ours.memory, theirs.memory)
+        assert np.array_equal(ours.lists["best"], theirs.lists["best"])
     if theirs.by_queue.order.size > 1:
         assert np.array_equal(ours.by_queue.order, theirs.by_queue.order)
 

@@ -1,0 +1,278 @@
+"""`RouterVectorEnv`: many `RouterEnv` side by side, moved by one call of the kernels a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from pull_env.envs.base import whole
+from pull_env.envs.batch import NAMES, Array, Batch, Flags
+from pull_env.envs.router import RouterEnv
+from pull_env.kernels.batch import HUNGRY
+
+Stepped = tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]
+
+
+class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], Array]):
+    """`num_envs` independent `RouterEnv`, which one compiled call a step moves.
+
+    Env i seeded s gives what a `RouterEnv` seeded s gives, to the bit, whatever the number of threads; an int
+    as seed gives env i the seed + i. Spaces, rewards and infos are those of `gymnasium.vector.SyncVectorEnv`
+    over `RouterEnv`: infos hold an array for every key, and under `_key` which envs gave it. All arrays are
+    fresh at every step, but for these flags where all envs gave a key: they are read-only.
+
+    ## Start and end
+
+    Episodes are truncated after `customers` customers. By `autoreset_mode`:
+
+    * `SameStep`: an env that ended starts its next episode in the same step. The observation and the info are
+      those of the start; `final_obs` and `final_info` hold those of the end.
+    * `NextStep`: it does so in the next step, whatever its action, with a reward of 0.
+    * `Disabled`: `reset(options={"reset_mask": flags})` starts the flagged envs' next episodes, which must
+      come before the next step. The mask works in the other modes as well.
+
+    ## Arguments
+
+    * `num_envs`: how many, from 1.
+    * `autoreset_mode`: an `AutoresetMode`, or its value.
+    * `workers`: threads; None: as many as cores, but one for every 512 envs.
+    * all those of `RouterEnv`.
+
+    Example:
+        >>> import gymnasium
+        >>> import pull_env.envs.registration
+        >>> envs = gymnasium.make_vec("pull_env/Router-v0", num_envs=3, scenario="two-speeds")
+        >>> observations, infos = envs.reset(seed=0)
+        >>> observations.shape, infos["action_mask"].shape
+        ((3, 20), (3, 18))
+        >>> observations, rewards, terminations, truncations, infos = envs.step([0, 1, 17])
+        >>> rewards.shape, bool(truncations.any())
+        ((3,), False)
+        >>> envs.close()
+
+    Raises:
+        ValueError: An argument is not allowed; the message names it, its value, and what is.
+        TypeError: An argument is unknown to `RouterEnv`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        workers: int | None = None,
+        **arguments: Any,
+    ) -> None:
+        """Check the arguments, and build the envs; see the class."""
+        self.num_envs = whole("num_envs", num_envs, least=1)
+        self._mode = _mode(autoreset_mode)
+        if workers is not None:
+            whole("workers", workers, least=1)
+        first = RouterEnv(**arguments)
+        self.envs = [first, *(first.twin() for _ in range(1, num_envs))]
+        self.metadata = {**RouterEnv.metadata, "autoreset_mode": self._mode}
+        self.render_mode = first.render_mode
+        self.local_size = first.local_size
+        self.single_observation_space, self.single_action_space = first.observation_space, first.action_space
+        self.observation_space = batch_space(first.observation_space, num_envs)
+        self.action_space = batch_space(first.action_space, num_envs)
+        self._begun = False
+        self._batch = Batch(self.envs, workers)
+        self._everyone = np.ones(num_envs, np.bool_)
+        self._given = {f"_{name}": self._everyone for name in NAMES}
+        self._everyone.flags.writeable = False
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
+        """Start the next episode of every env, or of those in `options["reset_mask"]`.
+
+        Args:
+            seed: An int gives env i the seed + i; a list one to each, None to go on as it is.
+            options: `reset_mask`, (num_envs,) flags; all else goes to `RouterEnv.reset`.
+
+        Raises:
+            ValueError: There are not as many seeds or flags as envs, no flag is set, or an option is unknown.
+            TypeError: `reset_mask` is not an array of flags.
+            ResetNeeded: An env that is not flagged has not begun.
+        """
+        seeds = _seeds(seed, self.num_envs)
+        rest = dict(options or {})
+        chosen = self._chosen(rest.pop("reset_mask", None))
+        for k in np.flatnonzero(chosen).tolist():
+            self._batch.restart(k, seed=seeds[k], options=rest)
+        info = self._batch.answer()[2]
+        return self.observations(), info | self._given if chosen is self._everyone else _partial(info, chosen)
+
+    def step(self, actions: npt.ArrayLike) -> Stepped:
+        """Let every env place its customer at hand by its entry of the catalog, and run on to the next.
+
+        Args:
+            actions: (num_envs,) whole numbers.
+
+        Raises:
+            ResetNeeded: No episode has begun; or, where `autoreset_mode` is `Disabled`, an env's has ended.
+            ValueError: There are not as many actions as envs, or one is not in the catalog.
+        """
+        self._read(actions)
+        stopped = self._batch.act()
+        if stopped:
+            self._resume()
+        rewards, truncated, info = self._batch.answer()
+        if stopped and self._mode == AutoresetMode.SAME_STEP and truncated.any():
+            final = self._finish(truncated, info)
+            info = self._batch.answer()[2] | final
+        infos = info | self._given
+        return self.observations(), rewards, np.zeros(self.num_envs, np.bool_), truncated, infos
+
+    def observations(self) -> npt.NDArray[np.float32]:
+        """Return what all envs see now, as `reset` and `step` did."""
+        return self._batch.observations.copy()
+
+    def action_masks(self) -> Flags:
+        """Return which actions are real, (num_envs, actions) flags; see `RouterEnv`.
+
+        Raises:
+            ResetNeeded: No episode has begun.
+        """
+        self._require_begun("action_masks")
+        return self._batch.masks.astype(np.bool_)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return what the method `name` of every env returns, or the attribute of that name."""
+        return tuple(self.call_one(k, name, *args, **kwargs) for k in range(self.num_envs))
+
+    def call_one(self, k: int, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Return what the method `name` of env `k` returns, or the attribute of that name."""
+        found = self.envs[k].get_wrapper_attr(name)
+        if not callable(found):
+            return found
+        returned = found(*args, **kwargs)
+        self._batch.adopt(k)
+        return returned
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of every env."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of every env: to its own of a list or tuple of values, or to the same value.
+
+        Raises:
+            ValueError: There are not as many values as envs.
+        """
+        each = values if isinstance(values, (list, tuple)) else [values] * self.num_envs
+        if len(each) != self.num_envs:
+            raise ValueError(f"values has {len(each)} entries: it must have {self.num_envs}, one an env")
+        for env, value in zip(self.envs, each, strict=True):
+            env.set_wrapper_attr(name, value)
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The generator of every env, from which seeds are drawn that `reset` is not given."""
+        return self.get_attr("np_random")
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seed of every env's generator."""
+        return self.get_attr("np_random_seed")
+
+    def render(self) -> tuple[Any, ...]:
+        """Return a picture of every env; see `RouterEnv`."""
+        return tuple(env.render() for env in self.envs)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Let the threads go."""
+        self._batch.close()
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over copied or unpickled attributes; an array that is only read loses that mark on the way."""
+        self.__dict__.update(attributes)
+        self._everyone.flags.writeable = False
+
+    def _require_begun(self, what: str) -> None:
+        self._begun = self._begun or all(env.begun for env in self.envs)
+        if not self._begun:
+            raise ResetNeeded(f"{what} needs reset of all envs before it")
+
+    def _chosen(self, mask: Any) -> Flags:
+        """Return which envs to reset."""
+        if mask is None:
+            return self._everyone
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+            raise TypeError(f"options['reset_mask'] is {mask!r}: it must be an array of flags, of dtype bool")
+        if mask.shape != (self.num_envs,):
+            raise ValueError(f"options['reset_mask'] has shape {mask.shape}: it must be ({self.num_envs},)")
+        if not mask.any():
+            raise ValueError("options['reset_mask'] is False for all envs: it must be True for one at least")
+        if not mask.all():
+            self._require_begun("a reset_mask for some")
+        return mask
+
+    def _read(self, actions: npt.ArrayLike) -> None:
+        """Take over the actions, if all envs can act."""
+        given, batch = np.asarray(actions), self._batch
+        if given.shape != batch.actions.shape:
+            raise ValueError(f"actions has shape {given.shape}: it must be {batch.actions.shape}, one an env")
+        if given.dtype.kind not in "iu":
+            raise ValueError(f"actions has dtype {given.dtype}: it must hold whole numbers")
+        self._require_begun("step")
+        batch.actions[...] = given
+        k = batch.refused(restarts=self._mode == AutoresetMode.NEXT_STEP)
+        if k < self.num_envs:
+            last = batch.masks.shape[1] - 1
+            if not 0 <= batch.actions[k] <= last:
+                raise ValueError(f"actions[{k}] is {given[k]}: it must be a whole number from 0 to {last}")
+            raise ResetNeeded(f"step needs reset before it: the episode of env {k} has ended")
+
+    def _resume(self) -> None:
+        """Feed the envs that could not move, and move them; restart those that had ended before."""
+        for k in np.flatnonzero(self._batch.left < 0).tolist():
+            if self._batch.left[k] == HUNGRY:
+                self._batch.feed(k)
+            else:
+                self._batch.restart(k)
+
+    def _finish(self, ended: Flags, info: dict[str, Any]) -> dict[str, Any]:
+        """Restart the envs that ended in this step, and return how they ended."""
+        final_obs = np.full(self.num_envs, None, object)
+        for k in np.flatnonzero(ended).tolist():
+            final_obs[k] = self._batch.observations[k].copy()
+            self._batch.restart(k)
+        flags = {"_final_obs": ended.copy(), "_final_info": ended.copy()}
+        return {"final_obs": final_obs, "final_info": _partial(info, ended), **flags}
+
+
+def _partial(info: dict[str, Any], given: Flags) -> dict[str, Any]:
+    """Return the info of the envs flagged in `given`, 0 elsewhere, with the flags."""
+    for column in info.values():
+        column[~given] = 0
+    return info | {f"_{name}": given.copy() for name in info}
+
+
+def _mode(value: AutoresetMode | str) -> AutoresetMode:
+    for mode in AutoresetMode:
+        if value in (mode, mode.value, mode.name):
+            return mode
+    allowed = " or ".join(repr(mode.value) for mode in AutoresetMode)
+    raise ValueError(f"autoreset_mode is {value!r}: it must be {allowed}")
+
+
+def _seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | None]:
+    """Return a seed for each of `count` envs."""
+    if seed is None:
+        return [None] * count
+    if isinstance(seed, (int, np.integer)):
+        return [int(seed) + k for k in range(count)]
+    if len(seed) != count:
+        raise ValueError(f"seed has {len(seed)} entries: it must have {count}, one for each env")
+    return list(seed)

@@ -1,0 +1,121 @@
+"""A step of an env, and one of a whole batch of envs, which stand side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pull_env.kernels.jit import kernel, prefetch, records
+from pull_env.kernels.observe import CHAIN_STEPS, VIEW, flag_at, outcome_at, view_at
+from pull_env.kernels.run import turn
+from pull_env.kernels.state import HEAD, LIST, MEMORY, POOL, ROUTER, STEP, count_at, head_of, real_at
+
+ENDED, HUNGRY = -1, -2  # why an env did not move
+CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
+HEAD_BYTES = HEAD.itemsize
+POOL_BYTES, ROUTER_BYTES, LIST_BYTES, MEMORY_BYTES = (r.itemsize for r in (POOL, ROUTER, LIST, MEMORY))
+
+BATCH = np.dtype(
+    [
+        ("envs", np.int64),
+        # addresses
+        ("views", np.int64),  # (envs,) VIEW
+        ("actions", np.int64),  # (envs,) int64
+        ("left", np.int64),  # (envs,) int64  what `act` returned
+        ("numbers", np.int64),  # (6, envs): reward, cost, wait, time, float64; messages, router, int64
+        ("flags", np.int64),  # (2, envs) bool: blocked, ended in this step
+    ]
+)
+batch_at = records(BATCH)
+
+
+@kernel
+def act(view: int, chain: int, steps: int) -> int:
+    """Let the env of `view` take a turn by the chain of `steps` steps.
+
+    Returns:
+        How many customers are left to the episode, 0 where it ended with this one. Or why nothing happened:
+        ENDED, the episode had ended before; HUNGRY, the calendar clock must be fed first.
+    """
+    sight = view_at(view, 0)
+    head = head_of(sight.system)
+    if sight.left == 0:
+        return ENDED
+    if head.calendar and head.fed == head.F and head.F > 0:  # F = 0: there is nothing more to feed
+        return HUNGRY
+    turn(sight.system, chain, steps, view)
+    sight.left = sight.left - 1 if head.router >= 0 else 0
+    return sight.left
+
+
+@kernel
+def act_all(batch: int, first: int, last: int) -> int:
+    """Let the envs `first` to `last` - 1 of `batch` act, each by its entry of the catalog.
+
+    Returns:
+        How many ended, or did not move.
+    """
+    it, count = batch_at(batch, 0), 0
+    for k in range(first, last):
+        if k + 2 < last:
+            fetch(view_at(it.views, k + 2).system, HEAD_BYTES)
+        if k + 1 < last:
+            fetch_at_hand(view_at(it.views, k + 1).system)
+        chain = view_at(it.views, k).chains + count_at(it.actions, k).value * CHAIN_BYTES
+        left = act(it.views + k * VIEW_BYTES, chain, CHAIN_STEPS)
+        count_at(it.left, k).value = left
+        flag_at(it.flags, it.envs + k).value = left == 0
+        count += left <= 0
+        pack(batch, k)
+    return count
+
+
+@kernel
+def pack(batch: int, k: int) -> None:
+    """Copy the outcome of env `k` to the arrays of the batch."""
+    it = batch_at(batch, 0)
+    outcome, envs, numbers = outcome_at(view_at(it.views, k).outcome, 0), it.envs, it.numbers
+    real_at(numbers, k).value = 0.0 - outcome.cost
+    real_at(numbers, envs + k).value = outcome.cost
+    real_at(numbers, 2 * envs + k).value = outcome.wait
+    real_at(numbers, 3 * envs + k).value = outcome.time
+    count_at(numbers, 4 * envs + k).value = outcome.messages
+    count_at(numbers, 5 * envs + k).value = outcome.router
+    flag_at(it.flags, k).value = outcome.lost
+
+
+@kernel
+def first_refused(batch: int, size: int, restarts: bool) -> int:
+    """Return the first env of `batch` that cannot act, as many as there are if all can.
+
+    Args:
+        batch: Address of the BATCH.
+        size: Entries of the catalog: an action that is not from 0 to `size` - 1 is refused.
+        restarts: Whether an env may act whose episode has ended.
+    """
+    it = batch_at(batch, 0)
+    for k in range(it.envs):
+        action = count_at(it.actions, k).value
+        if action < 0 or action >= size or (view_at(it.views, k).left == 0 and not restarts):
+            return k
+    return it.envs
+
+
+@kernel
+def fetch(address: int, size: int) -> None:
+    """Fetch `size` bytes."""
+    for line in range(0, size, 64):
+        prefetch(address + line)
+
+
+@kernel
+def fetch_at_hand(system: int) -> None:
+    """Fetch what is known to be needed when the customer at hand is placed, but for the head."""
+    head = head_of(system)
+    fetch(head.streams, 128)
+    fetch(head.pools, head.J * POOL_BYTES)
+    router = head.router
+    fetch(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
+    fetch(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)
+    fetch(head.memory + router * head.J * head.M * MEMORY_BYTES, head.J * head.M * MEMORY_BYTES)
+    for j in range(head.J):
+        prefetch(head.law + j * head.Q * 8)
