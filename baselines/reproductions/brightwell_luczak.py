@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,13 @@ from pull_env.policy import Send
 from pull_env.results import Counts, Recorder, summarise
 from pull_env.scenario import Pool, Scenario
 from pull_env.simulation import BATCHES
-from pull_env.system import Simulator, encode
+from pull_env.system import Array, Simulator, encode
 from pull_env.theory.formulas import equilibrium_length, supermarket_tail
 
 SOURCE = (
     "G. Brightwell, M. Luczak, The supermarket model with arrival rate tending to one (2012), "
-    "arXiv:1201.5523; and with M. Fairthorne, The supermarket model with bounded queue lengths in "
-    "equilibrium, J. Statistical Physics 173 (2018), 1149-1194."
+    "arXiv:1201.5523; continued with M. Fairthorne, The supermarket model with bounded queue lengths in "
+    "equilibrium (2018)."
 )
 ABOUT = (
     "Each customer joins the shortest of d queues drawn at random. For d fixed and a load fixed the queues "
@@ -99,9 +100,9 @@ LARGEST = Regime(0.3, 0.2)  # so few choices that a million servers can be simul
 Sizes = Sequence[tuple[Regime, Sequence[int], float]]  # sizes, and the path as a share of k d^(k-1) log n
 Large = Sequence[tuple[Regime, int, float, float]]  # n, time units of the path and counted
 QUICK: Sizes = (
-    (ONE, (300, 1000), 1.5),
+    (ONE, (300, 3000), 1.5),
     (TWO, (1000, 3000), 0.6),
-    (TWO_AT_MOST, (1000, 2000), 0.6),
+    (TWO_AT_MOST, (3000,), 0.6),
     (THREE, (500, 1000), 0.3),
 )
 FULL: Sizes = (
@@ -128,9 +129,9 @@ def measurements(setup: Setup, sizes: Sizes, large: Large) -> Iterator[Callable[
     """Yield measurements from an empty system and from long queues; of large systems, from near the limit."""
     for regime, several, part in sizes:
         for n, start in product(several, ("empty", "long queues")):
-            path, small = part * regime.time_scale(n), n <= 3000  # small systems fluctuate more
-            counted, replications = (2 * path, 8) if small else (path, 4)
-            length = Length(path + 2 * excess(regime, n, start), counted, replications)
+            path = part * regime.time_scale(n)
+            counted = 2 * path if n <= 3000 else path  # small systems fluctuate more
+            length = Length(path + 2 * excess(regime, n, start), counted, 8)
             yield partial(run, setup, regime, n, start, length)
     for regime, n, path, counted in large:
         for start in ("below", "above"):
@@ -164,9 +165,14 @@ def run(setup: Setup, regime: Regime, n: int, start: str, length: Length) -> Row
     started = time.perf_counter()
     scenario = Scenario((Pool(n),), load=regime.load(n), name=f"alpha {regime.alpha:g}, beta {regime.beta:g}")
     threads = min(setup.workers or os.cpu_count() or 1, length.replications)
+    stop = Event()
     with ThreadPoolExecutor(threads) as pool:
-        watch_one = partial(watch, scenario, regime, start, length, setup.seed)
-        watched = list(pool.map(watch_one, range(length.replications)))
+        watch_one = partial(watch, scenario, regime, start, length, stop, setup.seed)
+        try:
+            watched = list(pool.map(watch_one, range(length.replications)))
+        except BaseException:
+            stop.set()  # or an interruption would wait for the threads to finish
+            raise
     result = summarise(
         scenario,
         [w.counts for w in watched],
@@ -186,9 +192,13 @@ def path_customers(scenario: Scenario, length: Length) -> int:
 
 
 def watch(
-    scenario: Scenario, regime: Regime, start: str, length: Length, seed: int, replication: int
+    scenario: Scenario, regime: Regime, start: str, length: Length, stop: Event, seed: int, replication: int
 ) -> Watched:
-    """Run one replication: blind sending, the path of the policy, and the time that counts."""
+    """Run one replication: blind sending, the path of the policy, and the time that counts.
+
+    Raises:
+        KeyboardInterrupt: `stop` was set.
+    """
     n, steps = scenario.servers, make("power-of-d", d=regime.choices(scenario.servers)).steps
     simulator = Simulator(scenario, steps, None)
     simulator.reset(seed, 100 * list(STARTS).index(start) + replication)  # starts are independent
@@ -199,17 +209,23 @@ def watch(
     began = float(head["now"][0])
     path = [_look(simulator, regime, began)]
     for _ in range(STEPS):
-        simulator.run(chain, path_customers(scenario, length) // STEPS)
+        _go(simulator, chain, path_customers(scenario, length) // STEPS, stop)
         path.append(_look(simulator, regime, began))
     recorder, snapshots = Recorder(simulator), []
     for _ in range(BATCHES):
-        simulator.run(chain, math.ceil(length.counted * scenario.total_arrival_rate / BATCHES))
+        _go(simulator, chain, math.ceil(length.counted * scenario.total_arrival_rate / BATCHES), stop)
         recorder.mark()
         path.append(_look(simulator, regime, began))
         snapshots.append(_law(simulator))
     levels = max(map(len, snapshots))
     padded = np.array([np.pad(law, (0, levels - len(law))) for law in snapshots])
     return Watched(np.array(path), padded, recorder.counts())
+
+
+def _go(simulator: Simulator, chain: Array, customers: int, stop: Event) -> None:
+    if stop.is_set():
+        raise KeyboardInterrupt
+    simulator.run(chain, customers)
 
 
 def _law(simulator: Simulator) -> Floats:

@@ -14,8 +14,10 @@ from pull_env.estimates import Estimate, unclaimed
 
 CAPTION = (
     "Equal servers of rate 1, load 1 - n^-alpha, each customer at the shortest of d = floor(n^beta) queues; "
-    "seed {seed}. Points: filled from an empty system, hollow from long queues; bars are intervals of 95 %. "
-    "Lines: the limit at the same load and d; thin grey: the bound 1 - 2 n^(-alpha + (k-1) beta)."
+    "seed {seed}. Points: filled from an empty system, hollow from long queues (the largest n: from below "
+    "and above the limit); bars are intervals of 95 % (on a logarithm down to a quarter of the mean at "
+    "most), none drawn where none was seen. Lines: the limit at the same load and d; grey: the bound 1 - 2 "
+    "n^(-alpha + (k-1) beta). Times are without that to work off an excess."
 )
 HOLLOW = {"empty": False, "below": False, "long queues": True, "above": True}
 
@@ -26,6 +28,7 @@ def figure(rows: Sequence[Row]) -> Figure:
     result, axes = panels(2, 2, CAPTION.format(seed=", ".join(map(str, seeds))))
     _against_n(axes[0], rows, "share of queues of length k", lambda row: value(row, "share"), "limit share")
     _bounds(axes[0], rows)
+    axes[0].set_ylim(bottom=0.0)  # below, the bound says nothing
     axes[1].set_yscale("log")
     _against_n(axes[1], rows, "share of longer queues", lambda row: value(row, "longer"), "limit longer")
     axes[1].set_ylim(bottom=1e-8)

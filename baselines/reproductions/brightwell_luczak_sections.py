@@ -15,7 +15,7 @@ RARELY = 0.05  # share of snapshots with a longer queue
 SETTING = (
     "Equal servers of rate 1, load 1 - n^-alpha, d = floor(n^beta) servers asked without replacement "
     "(power-of-d). Starts: an empty system; long queues, which blind sending makes before the policy takes "
-    "over, until there are 1.3 times the customers of the limit. 8 replications up to n = 3,000, 4 above. "
+    "over, until there are 1.3 times the customers of the limit. 8 replications. "
 )
 
 

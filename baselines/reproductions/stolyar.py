@@ -67,6 +67,7 @@ class Sizes:
         law: Load, largest n and R of the points of the 1/n law.
         law_spans: Relaxation times to count there.
         growing: n where R grows with n.
+        growing_customers: Counted there.
     """
 
     customers: int
@@ -77,17 +78,19 @@ class Sizes:
     law: tuple[tuple[float, int, int], ...]
     law_spans: int
     growing: tuple[int, ...]
+    growing_customers: int
 
 
 QUICK = Sizes(
     customers=1_000_000,
-    settled=(50, 200, 1000),
+    settled=(50, 200, 1000, 3000),
     watched=((100_000, 10),),
-    watched_customers=1_000_000,
+    watched_customers=5_000_000,
     fallback=(100,),
-    law=((0.9, 1000, 2), (0.9, 1000, 10)),
-    law_spans=400,
+    law=((0.7, 500, 2), (0.9, 1500, 10)),
+    law_spans=1500,
     growing=(100, 1000),
+    growing_customers=12_000_000,
 )
 FULL = Sizes(
     customers=4_000_000,
@@ -98,6 +101,7 @@ FULL = Sizes(
     law=((0.5, 480, 2), (0.7, 1000, 2), (0.9, 3000, 2), (0.9, 3000, 5), (0.9, 3000, 10), (0.95, 12_000, 2)),
     law_spans=1500,  # an interval of a tenth at R = 2: their number limits n
     growing=(100, 1000, 10_000),
+    growing_customers=12_000_000,
 )
 
 
@@ -124,8 +128,8 @@ def measurements(setup: Setup, sizes: Sizes) -> Iterator[Callable[[], Row]]:
             )
     for n in sizes.growing:
         for name in ("finite, load 0.8", "unlimited, load 0.8"):
-            yield partial(settled, setup, "growing R", system(name, n, n // 10), 3 * sizes.customers, 0)
-        yield partial(settled, setup, "growing R", equal_servers(0.9, n, n // 10), 3 * sizes.customers, 0)
+            yield partial(settled, setup, "growing R", system(name, n, n // 10), sizes.growing_customers, 0)
+        yield partial(settled, setup, "growing R", equal_servers(0.9, n, n // 10), sizes.growing_customers, 0)
 
 
 def settled(

@@ -26,6 +26,7 @@ TINY = Sizes(
     law=((0.5, 40, 2), (0.9, 80, 10)),
     law_spans=20,
     growing=(20, 40),
+    growing_customers=6000,
 )
 
 
