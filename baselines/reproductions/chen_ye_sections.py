@@ -34,7 +34,7 @@ Key = tuple[int, int]  # K and c
 
 def sections(rows: Sequence[Row]) -> list[Section]:
     """Return the page."""
-    return [_blind(rows), _optimal(rows), _pools(rows), _spread(rows), _response(rows), _tail(rows)]
+    return [_exact(rows), _optimal(rows), _pools(rows), _spread(rows), _response(rows), _tail(rows)]
 
 
 def heavy(rows: Sequence[Row], k: int, c: int) -> list[Row]:
@@ -85,7 +85,7 @@ def _by_load(
     return ["K", "c", *(f"rho = {load:g}" for load in loads), *names], table
 
 
-def _blind(rows: Sequence[Row]) -> Section:
+def _exact(rows: Sequence[Row]) -> Section:
     """Compare with what is known exactly."""
     found = [row for row in select(rows, experiment="heavy") if row["extra"]["exact"] is not None]
     level = joint(len(found))
@@ -273,7 +273,7 @@ def _tail(rows: Sequence[Row]) -> Section:
     return Section(
         "In large systems: the same tail in every pool",
         "The share of servers with k customers or more is u_k = rho^((c^k - 1) / (c - 1)) in every pool, "
-        "that of the slow servers and that of the fast ones; for c = 1, u_k = rho^k.",
+        "that of the slow servers and that of the fast ones.",
         f"As above, n = {largest:,}; {LOOKS * BATCHES} snapshots in each replication. Levels down to u_k = "
         f"{LEAST:g}.",
         ["c", "k", "u_k, slow servers", "u_k, fast servers", "difference, paired", "n -> infinity", "met"],
