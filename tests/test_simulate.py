@@ -2,6 +2,7 @@
 
 import math
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -27,6 +28,17 @@ def test_the_number_of_threads_changes_nothing(name, clock):
     first, second = (simulate(SMALL, baselines.make(name), workers=workers, **run) for workers in (1, 4))
     assert first == second
     assert first.wait.samples == second.wait.samples
+
+
+def test_more_threads_do_not_make_more_work():
+    """The processor's time, as that of the clock depends on what else runs: threads do not wait for each other."""
+    seconds = {1: math.inf, 4: math.inf}
+    for _ in range(4):
+        for workers, least in seconds.items():
+            start = time.process_time()
+            simulate("two-speeds", baselines.make("pull-weighted"), 400_000, warmup=0, workers=workers)
+            seconds[workers] = min(least, time.process_time() - start)
+    assert seconds[4] < 1.5 * seconds[1]
 
 
 def test_another_seed_gives_another_result_and_the_same_seed_the_same():
@@ -186,9 +198,9 @@ def test_requests_of_a_trace_keep_their_times_and_sizes(tmp_path):
     result = simulate(scenario, baselines.make("random"), replications=2)
     sizes = np.array([3, 1, 1, 3] + [2] * 60) / (128 / 64)
     clear, waits = 0.0, []
-    for time, size in zip(range(64), sizes, strict=True):
-        waits.append(max(clear - time, 0.0))
-        clear = max(clear, time) + size
+    for now, size in zip(range(64), sizes, strict=True):
+        waits.append(max(clear - now, 0.0))
+        clear = max(clear, now) + size
     assert result.wait.samples[0] == result.wait.samples[1]
     assert result.wait.mean == pytest.approx(np.mean(waits), rel=1e-12)
 

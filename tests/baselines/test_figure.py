@@ -59,5 +59,20 @@ def test_the_same_board_gives_the_same_svg(tmp_path: Path) -> None:
     assert first == second
 
 
+def test_a_picture_names_units_sizes_and_seeds(tmp_path: Path) -> None:
+    scenario = load_scenario("small-mixed")
+    board = report.board(scenario, [(make("jsq"), [simulate(scenario, make("jsq"), 500, seed=41)])])
+    text = " ".join(figure.draw([board], tmp_path)[1].read_text(encoding="utf-8").split())
+    for said in (
+        "mean wait, time units",
+        "messages a customer",
+        "n = 4 servers",
+        "seed 41",
+        "95 %",
+        "warm-up",
+    ):
+        assert said in text, said
+
+
 def test_every_policy_has_a_marker() -> None:
     assert {figure.information(policy) for policy in default_policies()} == set(figure.INFORMATION)

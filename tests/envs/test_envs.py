@@ -152,6 +152,21 @@ def test_steps_before_reset_are_refused(name):
         env.skip([Send()], 10)
 
 
+@pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
+def test_it_can_be_watched(name, mode):
+    env = gym.make(name, render_mode=mode)
+    env.reset(seed=3)
+    pictures = [env.render()]
+    for _ in range(3):
+        env.step(env.action_space.sample())
+        pictures.append(env.render())
+    assert plain(pictures[0]) != plain(pictures[-1])
+    if mode == "rgb_array":
+        assert {(picture.dtype, picture.shape) for picture in pictures} == {
+            (np.dtype(np.uint8), pictures[0].shape)
+        }
+
+
 def test_what_was_returned_never_changes(name):
     env = gym.make(name)
     kept = [env.reset(seed=0)]

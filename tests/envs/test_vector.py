@@ -170,6 +170,12 @@ def test_the_same_whatever_the_number_of_threads(monkeypatch):
         assert_same(answers[0], answer)
 
 
+def test_threads_are_not_used_where_they_cost_more_than_they_give():
+    """Waking a thread takes as long as some hundred steps: more threads would make small batches slower."""
+    assert len(RouterVectorEnv(256, scenario="small-mixed")._batch.chunks) == 1
+    assert batch.threads(1023) == 1
+
+
 def arrays_in(answer):
     """Yield all arrays of an answer that can be written to."""
     for part in answer.values() if isinstance(answer, dict) else answer:
