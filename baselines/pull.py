@@ -64,7 +64,7 @@ def jiq() -> Policy:
     "jbt",
     rule="a server with fewer than r customers that announced itself, else any server",
     messages="pull (at most 1) + remove",
-    reference="X. Zhou, J. Tan, N. Shroff, Proc. ACM SIGMETRICS (2018), arXiv:1710.04357",
+    reference="X. Zhou, J. Tan, N. Shroff, Proc. ACM Meas. Anal. Comput. Syst. 2 (2018), arXiv:1808.06911",
 )
 def jbt(r: int) -> Policy:
     """Declare join-below-threshold; r = 1 is PULL."""
@@ -75,7 +75,7 @@ def jbt(r: int) -> Policy:
     "jbt-log",
     rule="as jbt, with r = ceil(K log(1 / (1 - load))), at most the smallest buffer",
     messages="pull (at most 1) + remove",
-    reference="X. Zhou, J. Tan, N. Shroff, Proc. ACM SIGMETRICS (2018), arXiv:1710.04357",
+    reference="X. Zhou, J. Tan, N. Shroff, Proc. ACM Meas. Anal. Comput. Syst. 2 (2018), arXiv:1808.06911",
 )
 def jbt_log(K: int = 1) -> Policy:
     """Declare join-below-threshold with the threshold that makes it optimal in heavy traffic."""
