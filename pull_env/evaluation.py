@@ -6,9 +6,8 @@ import inspect
 import time
 from typing import Any, Protocol
 
-import numpy as np
-
 from pull_env.envs.router import RouterEnv
+from pull_env.envs.vector import RouterVectorEnv
 from pull_env.policy import Send, Step, Take
 from pull_env.results import Recorder, Result, summarise
 from pull_env.scenario import Scenario, as_scenario
@@ -68,26 +67,30 @@ def evaluate(
         warmup = -(-customers // replications) if warmup is None else warmup
     warmup, batch = plan(scenario, None, customers, replications, warmup)
     each = warmup + BATCHES * batch
-    envs = [RouterEnv(scenario, customers=each + 1, **env) for _ in range(replications)]
-    _fits(agent, envs[0])
+    envs = RouterVectorEnv(
+        replications, autoreset_mode="Disabled", scenario=scenario, customers=each + 1, **env
+    )  # a trace may end with the last customer, and its counts are still to be read
+    _fits(agent, envs.envs[0])
     masked = "action_masks" in inspect.signature(agent.predict).parameters
     started = time.perf_counter()
-    seen = np.stack([e.reset(seed=seed, options={"episode": k})[0] for k, e in enumerate(envs)])
-    if scenario.arrivals is None:
-        fill: tuple[Step, ...] = (
-            (Send(weights="rate"),) if envs[0].announce is None else (Take(), Send(weights="rate"))
-        )
-        seen = np.stack([e.skip(fill, warmup_customers(scenario, None))[0] for e in envs])
+    fill: list[Step] = [Send(weights="rate")]
+    if envs.envs[0].announce is not None:
+        fill.insert(0, Take())
+    for k in range(replications):
+        envs.call_one(k, "reset", seed=seed, options={"episode": k})
+        if scenario.arrivals is None:
+            envs.call_one(k, "skip", fill, warmup_customers(scenario, None))
+    seen = envs.observations()
     recorders: list[Recorder] = []
     with bar(f"agent on {scenario.name}", each, progress) as report:
         for customer in range(each):
             if customer == warmup:
-                recorders = [Recorder(e.simulator) for e in envs]
+                recorders = [Recorder(one.simulator) for one in envs.envs]
             elif recorders and (customer - warmup) % batch == 0:
                 _mark(recorders)
-            extra = {"action_masks": np.stack([e.action_masks() for e in envs])} if masked else {}
+            extra = {"action_masks": envs.action_masks()} if masked else {}
             actions, _ = agent.predict(seen, deterministic=deterministic, **extra)
-            seen = np.stack([e.step(action)[0] for e, action in zip(envs, actions, strict=True)])
+            seen = envs.step(actions)[0]
             report(1)
         _mark(recorders)
     counts = [recorder.counts() for recorder in recorders]

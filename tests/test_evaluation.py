@@ -5,8 +5,9 @@ import pytest
 from exactness import agrees
 
 import baselines
-from pull_env import Driver, Pool, Scenario, evaluate, simulate, spawn_seeds
+from pull_env import Announce, Driver, Policy, Pool, Scenario, Send, evaluate, simulate, spawn_seeds
 from pull_env.envs.router import RouterEnv
+from pull_env.scenario import Trace
 
 SMALL = Scenario((Pool(2, 1.0, 2), Pool(2, 2.0, 2)), routers=2, arrival_rate=4.8)
 
@@ -41,6 +42,17 @@ def test_counts_and_the_same_streams():
     assert len(agent.asked) == 2 * (7 + 1_600)
     assert agent.asked[0][0].shape == (2, 20)
     assert agent.asked[0][1] is True
+
+
+def test_a_whole_trace_counts_to_its_last_customer(tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_text("at,size\n" + "".join(f"{0.3 * k},{1 + k % 3}\n" for k in range(64)), encoding="utf-8")
+    arrivals = Trace(str(path), "at", "size")
+    scenario = Scenario(SMALL.pools, routers=2, load=0.9, arrivals=arrivals)
+    found = evaluate(Always(4), scenario, seed=6, replications=3)
+    kernel = simulate(scenario, Policy("blind", (Send(0),), Announce()), seed=6, replications=3)
+    assert found.customers == kernel.customers == 3 * 64
+    assert (found.wait, found.cost, found.mean_number) == (kernel.wait, kernel.cost, kernel.mean_number)
 
 
 def test_masks_go_to_agents_that_take_them():
