@@ -34,9 +34,20 @@ def vanishing(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
     return True if len(values) > 1 and factor * values[-1].high < values[0].low else None
 
 
-def rises(values: Sequence[Estimate]) -> bool:
-    """Tell whether an interval lies wholly above the one before it."""
-    return any(after.low > before.high for before, after in pairwise(values))
+def rises(values: Sequence[Estimate], level: float = 0.95) -> bool:
+    """Tell whether an interval of `level` lies wholly above the one before it."""
+    spans = [value.interval(level) for value in values]
+    return any(after[0] > before[1] for before, after in pairwise(spans))
+
+
+def falls(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
+    """Tell whether the last value is below the first by `factor`, whatever comes between.
+
+    False: its interval lies wholly above that of the first. None: not by the factor, intervals considered.
+    """
+    if len(values) < 2 or values[-1].low > values[0].high:
+        return None if len(values) < 2 else False
+    return True if factor * values[-1].high < values[0].low else None
 
 
 def together(verdicts: Iterable[bool | None]) -> bool | None:
