@@ -5,7 +5,6 @@ The same arguments give the same score. The seed of the score is never one that 
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from pull_env.policy import Announce, Policy
 from pull_env.scenario import load_scenario
 from pull_env.seeds import spawn_seeds
 from pull_env.simulation import simulate
-from pull_env.terminal import console, exit_status
+from pull_env.terminal import command_line, console, exit_status
 
 RIVALS = ("pull-weighted", "pull-fastest", "balanced(2)", "probe-until-idle(8)")
 ROWS = "scores.jsonl"
@@ -68,7 +67,7 @@ def score(
     others = [baselines.make(rival) for rival in rivals]
     streams = spawn_seeds(seed, 1, "evaluate")[0]
     run: dict[str, Any] = {"seed": streams, "replications": replications}
-    shown, command = sys.stderr.isatty(), shlex.join(sys.orig_argv)
+    shown, command = sys.stderr.isatty(), command_line(sys.orig_argv[1:])
     network = Network(weights_digest(model), trained["seed"])
     results, rows = [], []
     for deterministic in (True, False):

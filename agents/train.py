@@ -6,7 +6,6 @@ The model and its configuration are saved in a folder of their own, and the rout
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -21,7 +20,7 @@ from agents.algorithms import Algorithm, learner, save
 from agents.score import score
 from baselines.rows import versions
 from pull_env.scenario import load_scenario
-from pull_env.terminal import bar, exit_status
+from pull_env.terminal import bar, command_line, exit_status
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def configuration(args: Args, seconds: float) -> dict[str, Any]:
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     return {
         **plain,
-        "command": shlex.join(sys.orig_argv),
+        "command": command_line(sys.orig_argv[1:]),
         "scenario_content": load_scenario(args.scenario).to_dict(),
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "training_seconds": round(seconds, 1),

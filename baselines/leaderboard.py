@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from pull_env.results import Result
 from pull_env.scenario import Pool, Scenario, Trace, load_scenario, scenario_names
 from pull_env.simulation import BATCHES, check, plan, simulate
 from pull_env.system import encode
-from pull_env.terminal import bar, console, exit_status
+from pull_env.terminal import bar, command_line, console, exit_status
 
 DESCRIPTION = """Compare policies on scenarios: waiting, messages and cost, with intervals.
 
@@ -216,9 +215,8 @@ def leaderboard(args: Args, command: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the leaderboard that `arguments`, or the command line, ask for, and return its exit status."""
-    command = shlex.join(
-        sys.orig_argv if arguments is None else ["python", "-m", "baselines.leaderboard", *arguments]
-    )
+    called = ["-m", "baselines.leaderboard", *(arguments or ())]
+    command = command_line(sys.orig_argv[1:] if arguments is None else called)
     args = tyro.cli(Args, prog="python -m baselines.leaderboard", description=DESCRIPTION, args=arguments)
     return exit_status(lambda: leaderboard(args, command))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from tyro.conf import FlagCreatePairsOff, Positional, arg
 
 from baselines.rows import checkout, read_rows, write_rows
 from pull_env.simulation import check
-from pull_env.terminal import bar, console, exit_status
+from pull_env.terminal import bar, command_line, console, exit_status
 
 if TYPE_CHECKING:
     from baselines.reproductions.study import Study
@@ -144,7 +143,7 @@ def reproduce(args: Args, command: str) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Reproduce what `arguments`, or the command line, ask for, and return the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
-    command = shlex.join(["python", "-m", "baselines.reproduce", *given])  # a page names no machine's paths
+    command = command_line(["-m", "baselines.reproduce", *given])
     args = tyro.cli(Args, prog="python -m baselines.reproduce", description=DESCRIPTION, args=arguments)
     return exit_status(lambda: reproduce(args, command))
 

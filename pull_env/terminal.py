@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,11 @@ def bar(title: str, total: int, shown: bool) -> Iterator[Report]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(title, total=total)
         yield lambda done: progress.advance(task, done)
+
+
+def command_line(words: Sequence[str]) -> str:
+    """Return the command that calls Python with `words`, without the place of Python on this machine."""
+    return shlex.join(["python", *words])
 
 
 def console() -> Console:

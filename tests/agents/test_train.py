@@ -47,12 +47,14 @@ def test_a_run_saves_model_configuration_and_scores(trained):
     assert configuration["seed"] == 3
     assert configuration["scenario_content"]["routers"] == 2
     assert configuration["versions"]["stable-baselines3"]
+    assert configuration["command"].startswith("python -m agents.train --scenario small-mixed")
     rows = read_rows(folder / "scores.jsonl")
     names = [row["policy"]["name"] for row in rows]
     assert names[:2] == [f"{folder.name} (best action)", f"{folder.name} (sampled)"]
     assert {"pull-weighted", "balanced(2)"} <= set(names)
     assert rows[0]["policy"]["network"]["training_seed"] == 3
     assert len({row["run"]["seed"] for row in rows}) == 1  # all on the same streams
+    assert {row["command"].split(" --")[0] for row in rows} == {"python -m agents.train"}
     assert "above the best" in printed
 
 
