@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from baselines.leaderboard import default_policies
 from baselines.rows import read_rows
 from pull_env import Policy, Scenario
 from pull_env.estimates import student
@@ -29,8 +30,24 @@ def half_width(measure, level):
 
 def test_all_presets_and_policies_are_there():
     assert len({row["scenario"]["name"] for row in ROWS}) == 8
-    assert len({row["policy"]["name"] for row in ROWS}) == 18
-    assert len(STABLE) > 100
+    assert {row["policy"]["name"] for row in ROWS} == {policy.name for policy in default_policies()}
+    assert len(STABLE) > 150
+
+
+def test_rows_come_from_one_clean_commit_and_name_no_place_on_a_machine():
+    assert len({row["package"]["commit"] for row in ROWS}) == 1
+    assert all(row["package"]["clean"] for row in ROWS)
+    commands = {row["command"] for row in ROWS + reproduced()}
+    assert {command.split(" --")[0] for command in commands} == {
+        "python -m baselines.leaderboard",
+        "python -m baselines.reproduce all",
+    }
+
+
+def reproduced():
+    """The rows of the four papers."""
+    folder = Path(__file__).parents[2] / "baselines/reproductions"
+    return [row for path in sorted(folder.glob("*.jsonl")) for row in read_rows(path)]
 
 
 @pytest.mark.parametrize("row", STABLE, ids=name)
