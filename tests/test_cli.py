@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -172,10 +173,15 @@ def test_an_interrupted_process_returns_130() -> None:
         "--customers",
         "10000000000",
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)  # past the imports, into the run
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # background jobs of a shell ignore it
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, text=True, preexec_fn=heed, **pipes)
+    try:
+        time.sleep(4)  # past the imports, into the run
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
 
 
