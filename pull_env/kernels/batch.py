@@ -7,12 +7,27 @@ import numpy as np
 from pull_env.kernels.jit import kernel, prefetch, records
 from pull_env.kernels.observe import CHAIN_STEPS, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.run import turn
-from pull_env.kernels.state import HEAD, LIST, MEMORY, POOL, ROUTER, STEP, count_at, head_of, real_at
+from pull_env.kernels.state import (
+    LIST,
+    MEMORY,
+    MESSAGE,
+    POOL,
+    ROUTER,
+    SERVER,
+    STEP,
+    USED_ALWAYS,
+    count_at,
+    head_of,
+    pool_of,
+    real_at,
+)
+from pull_env.kernels.stream import HALF, LOW, MESSAGES, SERVICE, below, peek, weighted_pool
 
 ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
-HEAD_BYTES = HEAD.itemsize
+HEAD_BYTES = USED_ALWAYS.itemsize
 POOL_BYTES, ROUTER_BYTES, LIST_BYTES, MEMORY_BYTES = (r.itemsize for r in (POOL, ROUTER, LIST, MEMORY))
+SERVER_BYTES, MESSAGE_BYTES = SERVER.itemsize, MESSAGE.itemsize
 
 BATCH = np.dtype(
     [
@@ -56,10 +71,12 @@ def act_all(batch: int, first: int, last: int) -> int:
     """
     it, count = batch_at(batch, 0), 0
     for k in range(first, last):
+        if k + 3 < last:
+            fetch(view_at(it.views, k + 3).system, HEAD_BYTES)
         if k + 2 < last:
-            fetch(view_at(it.views, k + 2).system, HEAD_BYTES)
+            fetch_at_hand(view_at(it.views, k + 2).system)
         if k + 1 < last:
-            fetch_at_hand(view_at(it.views, k + 1).system)
+            fetch_drawn(view_at(it.views, k + 1).system)
         chain = view_at(it.views, k).chains + count_at(it.actions, k).value * CHAIN_BYTES
         left = act(it.views + k * VIEW_BYTES, chain, CHAIN_STEPS)
         count_at(it.left, k).value = left
@@ -117,5 +134,20 @@ def fetch_at_hand(system: int) -> None:
     fetch(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
     fetch(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)
     fetch(head.memory + router * head.J * head.M * MEMORY_BYTES, head.J * head.M * MEMORY_BYTES)
-    for j in range(head.J):
-        prefetch(head.law + j * head.Q * 8)
+    prefetch(head.law)  # short queues, of all pools
+
+
+@kernel
+def fetch_drawn(system: int) -> None:
+    """Fetch what the next random numbers will point at: the server that is ticked next, and a recipient."""
+    head = head_of(system)
+    drawn = peek(system, SERVICE)
+    number = weighted_pool(system, drawn >> HALF)
+    pool = pool_of(system, number)
+    server = pool.start + below(drawn & LOW, pool.size)
+    prefetch(head.servers + server * SERVER_BYTES)
+    if head.threshold > 0:
+        prefetch(head.messages + server * MESSAGE_BYTES)
+        router = below(peek(system, MESSAGES) & LOW, head.R)
+        prefetch(head.routers + router * ROUTER_BYTES)
+        prefetch(head.lists + (router * head.J + number) * LIST_BYTES)
