@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ Array = npt.NDArray[Any]
 
 SMALL = 1 << 18  # bytes; larger arrays lie alone: most of such a one may never be touched, and costs nothing
 LINE = 64  # bytes of a cache line
-REPLACED = ("waiting", "gaps", "sizes", "room")
 
 
 @dataclass
@@ -39,6 +39,12 @@ class Index:
             place=np.zeros(items, np.int32),
             above=np.zeros((len(sizes), levels + 1), np.int32),
         )
+
+    def link(self) -> None:
+        """Write the addresses of the arrays into the record."""
+        for name in INDEX_ADDRESSES:
+            self.record[name] = getattr(self, name).ctypes.data
+        self.record["levels"] = self.above.shape[1] - 1
 
     def fill(self, sizes: list[int]) -> None:
         """Let all items stand at level 0, the groups of `sizes` side by side; all arrays must hold 0."""
@@ -75,53 +81,61 @@ class Arrays:
     waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
     gaps: Array  # (F,) float64  times between the arrivals that come next
     sizes: Array  # (F,) float64  their service requirements, mean 1
-    room: Array = field(init=False)  # (bytes,) uint8  where the small ones lie
+    room: Array | None = None  # (bytes,) uint8  where the small ones lie, once they are gathered
 
     def link(self) -> None:
         """Write the addresses of all arrays into the head; call it whenever an array was replaced."""
         head = self.head[0]
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, Index):
-                for name in ("order", "place", "above", "lowest"):
-                    value.record[name] = getattr(value, name).ctypes.data
-                value.record["levels"] = value.above.shape[1] - 1
-                head[each.name] = value.record.ctypes.data
-            elif each.name not in ("head", "room"):
-                head[each.name] = value.ctypes.data
-        head["F"] = self.gaps.size
-
-    def parts(self) -> Iterator[tuple[Any, str, Array]]:
-        """Yield all arrays that are never replaced, in order, each with its owner and its name there."""
-        for name in (each.name for each in fields(self) if each.name not in REPLACED):
+        for name in ADDRESSES:
             value = getattr(self, name)
             if isinstance(value, Index):
-                yield from ((value, part.name, getattr(value, part.name)) for part in fields(value))
-            else:
-                yield self, name, value
+                value.link()
+            head[name] = (value.record if isinstance(value, Index) else value).ctypes.data
+        head["F"] = self.gaps.size
 
     def gather(self, room: Array | None = None) -> None:
         """Move the small arrays side by side into `room`, (bytes,) uint8, from a cache line on.
 
         None: into a new one, just large enough.
         """
-        small = [(owner, name, array) for owner, name, array in self.parts() if array.nbytes <= SMALL]
-        ends = np.cumsum([whole_lines(array.nbytes) for _, _, array in small])
-        room = lines(int(ends[-1])) if room is None else room
-        for (owner, name, array), end in zip(small, ends.tolist(), strict=True):
-            first = end - whole_lines(array.nbytes)
-            place = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+        small = [(owner, name, array) for owner, name, array in self._parts() if array.nbytes <= SMALL]
+        ends = list(accumulate(whole_lines(array.nbytes) for _, _, array in small))
+        self.room = lines(ends[-1]) if room is None else room[: ends[-1]]
+        for (owner, name, array), first in zip(small, [0, *ends], strict=False):
+            place = self.room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
             place[...] = array
             setattr(owner, name, place)
-        self.room = room[: int(ends[-1])]
+        large = [part for part in self._parts() if part[2].nbytes > SMALL]
+        by_level = ("above",) if self.head["calendar"][0] else ("law", "above")
+        self._sparse = [part for part in large if part[1] in by_level]
+        self._dense = [(owner, name) for owner, name, _ in large if name not in by_level]
         self.link()
 
+    def size(self) -> int:
+        """Return how many bytes the small arrays take side by side."""
+        return sum(whole_lines(array.nbytes) for _, _, array in self._parts() if array.nbytes <= SMALL)
+
     def clear(self) -> None:
-        """Set all to 0, and let go of the feed; call `link` when the head is filled."""
-        self.room[:] = 0
-        for owner, name, array in self.parts():
-            if array.nbytes > SMALL:
-                renew(owner, name, array)
+        """Set all but the head to 0; they must be gathered."""
+        assert self.room is not None
+        self.room[whole_lines(self.head.nbytes) :] = 0
+        for _, name, array in self._sparse:
+            wipe(array if name == "law" else array.T)
+        for owner, name in self._dense:
+            shape, dtype = getattr(owner, name).shape, getattr(owner, name).dtype
+            setattr(owner, name, None)  # first: two of a million servers need not fit at once
+            setattr(owner, name, np.zeros(shape, dtype))
+        if self._dense:
+            self.link()
+
+    def _parts(self) -> Iterator[tuple[Any, str, Array]]:
+        """Yield all arrays but those of the feed, in order, each with its owner and its name there."""
+        for name in ("head", *ADDRESSES):
+            value = getattr(self, name)
+            if isinstance(value, Index):
+                yield from ((value, part, getattr(value, part)) for part in INDEX_ADDRESSES)
+            elif name not in FED:
+                yield self, name, value
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the room out of copies, whose arrays are copied one by one."""
@@ -145,18 +159,19 @@ def lines(size: int) -> Array:
     return bytes_[first : first + size]
 
 
-def renew(owner: Any, name: str, array: Array) -> None:
-    """Set a large array to 0.
+def wipe(levels: Array) -> None:
+    """Set `levels`, (levels, groups), to 0.
 
-    Of levels only the first few were ever used; the pages of the rest were never touched, and stay so.
+    A queue grows by one at a time, so that the levels used come first; the pages of the others were never
+    touched, and stay so.
     """
-    if name in ("law", "above"):
-        levels = array if name == "law" else array.T
-        for first in range(0, len(levels), 64):
-            used = levels[first : first + 64]
-            if not used.any():
-                break
-            used[...] = 0
-    else:
-        setattr(owner, name, None)  # first: two of a million servers need not fit at once
-        setattr(owner, name, np.zeros(array.shape, array.dtype))
+    for first in range(0, len(levels), 64):
+        used = levels[first : first + 64]
+        if not used.any():
+            break
+        used[...] = 0
+
+
+ADDRESSES = tuple(each.name for each in fields(Arrays) if each.name not in ("head", "room"))
+INDEX_ADDRESSES = ("lowest", "order", "place", "above")
+FED = ("waiting", "gaps", "sizes")

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.arrays import Array, Arrays, Index
+from pull_env.arrays import ADDRESSES, Array, Arrays, Index
 from pull_env.kernels import run, state, stream, tally
 from pull_env.policy import Announce, Inspect, Lookup, Memory, PolicyError, Probe, Recall, Step, Take
 from pull_env.scenario import Scenario
@@ -33,6 +33,7 @@ RANKS = {
     "queue then speed": state.BY_QUEUE_THEN_SPEED,
     "work": state.BY_WORK,
 }
+NUMBERS = [k for k, name in enumerate(state.HEAD.names or ()) if name not in ADDRESSES]  # 8 bytes each
 
 
 class Feed(Protocol):
@@ -115,7 +116,7 @@ class Simulator:
     Attributes:
         scenario: What it simulates.
         announce: The pull protocol of its servers.
-        arrays: The state. The kernels change it in place; `reset` replaces it.
+        arrays: The state. The kernels change it in place, and `reset` too, but for large arrays.
         address: What the kernels know the system by.
     """
 
@@ -131,7 +132,7 @@ class Simulator:
         keep: int = 0,
         workload: Workload | None = None,
     ) -> None:
-        """Note what routers that use `steps` need; `reset` allocates and starts.
+        """Note what routers that use `steps` need; `reset` starts.
 
         Args:
             scenario: The system.
@@ -163,7 +164,7 @@ class Simulator:
         self._constants = head, _pools(scenario), _routers(scenario, float(head["tick"][0]))
         self.arrays, self._fresh = self._allocate(), True
         self._fill()
-        self.arrays.gather()
+        self.arrays.link()
 
     @property
     def address(self) -> int:
@@ -191,10 +192,11 @@ class Simulator:
 
     def reset(self, seed: int, episode: int = 0) -> None:
         """Start anew from an empty system on the streams of `seed` and `episode`, with the first customer."""
+        if self.arrays.room is None:
+            self.arrays.gather()
         if not self._fresh:
             self.arrays.clear()
             self._fill()
-            self.arrays.link()
         self._fresh = False
         self.arrays.streams[:] = stream.spawn(seed, episode)
         self._fed_all = False
@@ -260,15 +262,16 @@ class Simulator:
             work=np.zeros(n if calendar else 1, state.WORK),
             heap=np.zeros(n if calendar else 1, np.int32),
             law=np.zeros((Q, J), np.int64),
-            waiting=np.zeros(0, state.CELL),
+            waiting=free_cells(0, 1),
             gaps=np.zeros(0),
             sizes=np.zeros(0),
         )
 
     def _fill(self) -> None:
-        """Write the state before the first customer to arrays of 0."""
+        """Write the state before the first customer to arrays of 0; addresses in the head stay."""
         arrays, scenario, memory = self.arrays, self.scenario, self._memory
-        arrays.head[:], arrays.pools[:], arrays.routers[:] = self._constants
+        head, arrays.pools[:], arrays.routers[:] = self._constants
+        arrays.head.view(np.int64)[NUMBERS] = head.view(np.int64)[NUMBERS]
         arrays.servers["pool"] = np.repeat(np.arange(len(scenario.pools)), arrays.pools["size"])
         arrays.lists["oldest"] = arrays.lists["newest"] = arrays.lists["best"] = -1
         arrays.messages["slot"] = -1
@@ -280,7 +283,9 @@ class Simulator:
             arrays.limits[:], arrays.table[:] = self._table.limits, self._table.servers
         arrays.by_queue.fill(self._pool_sizes)
         arrays.by_held.fill(self._router_count)
-        arrays.waiting, arrays.gaps, arrays.sizes = free_cells(0, 1), np.zeros(0), np.zeros(0)
+        if self.workload is not None:
+            arrays.waiting, arrays.gaps, arrays.sizes = free_cells(0, 1), np.zeros(0), np.zeros(0)
+            arrays.link()
 
     def _head(self) -> Array:
         """Return the constants of a run and the sizes, (1,) HEAD."""
