@@ -111,7 +111,7 @@ class Arrays:
         self._dense = [(owner, name) for owner, name, _ in large if name not in by_level]
         self.link()
 
-    def size(self) -> int:
+    def extent(self) -> int:
         """Return how many bytes the small arrays take side by side."""
         return sum(whole_lines(array.nbytes) for _, _, array in self._parts() if array.nbytes <= SMALL)
 

@@ -101,7 +101,7 @@ def test_small_arrays_lie_side_by_side_each_on_its_own_lines():
         assert first % arrays.LINE == 0
         spans += [first, first + getattr(held, name).nbytes]
     assert spans == sorted(spans)
-    assert spans[-1] - spans[0] <= held.room.size == held.size()
+    assert spans[-1] - spans[0] <= held.room.size == held.extent()
     assert held.law.nbytes > arrays.SMALL
     assert not np.shares_memory(held.law, held.room)
 

@@ -210,7 +210,7 @@ class RouterEnv(CustomerEnv):
 
     def lie_in(self, room: Array, *rows: Array) -> None:
         """Lie in these rows of the arrays of a batch from now on; see `Arrays.gather` and `View.move`."""
-        if self.simulator.arrays.size() <= room.size:
+        if self.simulator.arrays.extent() <= room.size:
             self.simulator.arrays.gather(room)
         self._view.move(*rows)
         self._link()
