@@ -124,7 +124,9 @@ class Batch:
         for name, part in {**parts, "numbers": self._numbers, "flags": self._flags}.items():
             self._record[name] = part.ctypes.data
         self._address = int(self._record.ctypes.data)
-        width = self.envs[0].simulator.arrays.extent() | LINE  # odd in lines, for the cache to hold many heads
+        width = (
+            self.envs[0].simulator.arrays.extent() | LINE
+        )  # odd in lines, for the cache to hold many heads
         self._systems = lines(len(self.envs) * width).reshape(len(self.envs), width)
         self._known: list[View | None] = [None for _ in self.envs]  # the views that lie in the rows
         for k in range(len(self.envs)):
