@@ -102,8 +102,8 @@ class Recorder:
 
     def counts(self) -> Counts:
         """Return what was kept."""
-        used = int(np.flatnonzero(self._arrays.law.any(axis=0))[-1]) + 1
-        law = self._arrays.law[:, :used] - self._law[:, :used]
+        used = int(np.flatnonzero(self._arrays.law.any(axis=1))[-1]) + 1
+        law = (self._arrays.law[:used] - self._law[:used]).T
         return Counts(np.concatenate(self._head), np.stack(self._pools), law)
 
 

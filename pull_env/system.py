@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from pull_env.arrays import ADDRESSES, Array, Arrays, Index
 from pull_env.kernels import run, state, stream, tally
 from pull_env.policy import Announce, Inspect, Lookup, Memory, PolicyError, Probe, Recall, Step, Take
 from pull_env.scenario import Scenario
 
-Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 KINDS = {
@@ -34,6 +33,7 @@ RANKS = {
     "queue then speed": state.BY_QUEUE_THEN_SPEED,
     "work": state.BY_WORK,
 }
+NUMBERS = [k for k, name in enumerate(state.HEAD.names or ()) if name not in ADDRESSES]  # 8 bytes each
 
 
 class Feed(Protocol):
@@ -110,65 +110,13 @@ def widest(steps: tuple[Step, ...], scenario: Scenario) -> int:
     return max((s.at_most if s.replace else min(s.at_most, scenario.servers) for s in probes), default=0)
 
 
-@dataclass
-class Index:
-    """Items sorted by level, as `kernels.index` keeps them; see INDEX in `kernels.state`."""
-
-    order: Array  # (items,) int32
-    place: Array  # (items,) int32
-    above: Array  # (groups, levels + 1) int32
-    lowest: Array  # (groups,) int64
-    record: Array  # (1,) INDEX
-
-
-@dataclass
-class Arrays:
-    """The arrays of a system, reached by the addresses in `head`; those not needed have length 1."""
-
-    head: Array  # (1,) HEAD
-    streams: Array  # (STREAMS, 4) uint64
-    pools: Array  # (J,) POOL
-    servers: Array  # (n,) SERVER
-    routers: Array  # (R,) ROUTER
-    lists: Array  # (R, J) LIST
-    messages: Array  # (n,) MESSAGE by server; stale protocol: (R n,) by router and server
-    slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
-    memory: Array  # (R, G, M) MEMORY  G groups of servers: the pools, or all in one
-    law: Array  # (J, Q) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
-    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand, or for the last one
-    sampled: Array  # (announce.sample,) int32  routers sampled by the server that announced itself last
-    limits: Array  # (n,) int32  longest queues that the table of `Lookup` tells apart
-    table: Array  # (product of limits + 1,) int32  its servers
-    by_queue: Index  # servers of a pool by queue length
-    by_held: Index  # routers by messages held (one group)
-    work: Array  # (n,) WORK
-    waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
-    heap: Array  # (n,) int32  servers that work, a binary heap by (due, server)
-    gaps: Array  # (F,) float64  times between the arrivals that come next
-    sizes: Array  # (F,) float64  their service requirements, mean 1
-
-    def link(self) -> None:
-        """Write the addresses of all arrays into the head; call it whenever an array was replaced."""
-        head = self.head[0]
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Index):
-                for name in ("order", "place", "above", "lowest"):
-                    value.record[name] = getattr(value, name).ctypes.data
-                value.record["levels"] = value.above.shape[1] - 1
-                head[field.name] = value.record.ctypes.data
-            elif field.name != "head":
-                head[field.name] = value.ctypes.data
-        head["F"] = self.gaps.size
-
-
 class Simulator:
     """A system in motion, always with a customer at hand that waits to be placed.
 
     Attributes:
         scenario: What it simulates.
         announce: The pull protocol of its servers.
-        arrays: The state. The kernels change it in place; `reset` replaces it.
+        arrays: The state. The kernels change it in place, and `reset` too, but for large arrays.
         address: What the kernels know the system by.
     """
 
@@ -184,7 +132,7 @@ class Simulator:
         keep: int = 0,
         workload: Workload | None = None,
     ) -> None:
-        """Note what routers that use `steps` need; `reset` allocates and starts.
+        """Note what routers that use `steps` need; `reset` starts.
 
         Args:
             scenario: The system.
@@ -210,7 +158,13 @@ class Simulator:
         self._asked = max(1, widest(steps, scenario))
         self._feed: Feed | None = None
         self._fed_all = False
+        self._pool_sizes = [p.size for p in scenario.pools] if self._keeps & state.KEEP_QUEUE_INDEX else [1]
+        self._router_count = [scenario.routers] if self._keeps & state.KEEP_ROUTER_INDEX else [1]
+        head = self._head()
+        self._constants = head, _pools(scenario), _routers(scenario, float(head["tick"][0]))
         self.arrays, self._fresh = self._allocate(), True
+        self._fill()
+        self.arrays.link()
 
     @property
     def address(self) -> int:
@@ -238,9 +192,11 @@ class Simulator:
 
     def reset(self, seed: int, episode: int = 0) -> None:
         """Start anew from an empty system on the streams of `seed` and `episode`, with the first customer."""
+        if self.arrays.room is None:
+            self.arrays.gather()
         if not self._fresh:
-            del self.arrays  # first: two of a million servers need not fit at once
-            self.arrays = self._allocate()
+            self.arrays.clear()
+            self._fill()
         self._fresh = False
         self.arrays.streams[:] = stream.spawn(seed, episode)
         self._fed_all = False
@@ -278,84 +234,78 @@ class Simulator:
             arrays.link()
         return max(left, 1)  # at least the customer at hand, even if nobody follows
 
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
-        self.__dict__.update(attributes)
-        self.arrays.link()
-
     def _allocate(self) -> Arrays:
-        scenario, announce, memory = self.scenario, self.announce, self._memory
-        n, J, R = scenario.servers, len(scenario.pools), scenario.routers
-        stale = announce is not None and not announce.withdraw
-        calendar = self.workload is not None
-        mailbox = 0 if announce is None else R * n if stale else n
-        remembers = self._keeps & state.KEEP_MEMORY
-        groups, entries = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
+        """Return arrays of 0."""
+        head, announce, calendar = self._constants[0][0], self.announce, self.workload is not None
+        n, J, R, Q = int(head["n"]), int(head["J"]), int(head["R"]), int(head["Q"])
+        mailbox = 0 if announce is None else n if announce.withdraw else R * n
+        remembered = (R, int(head["G"]), int(head["M"])) if self._keeps & state.KEEP_MEMORY else (1, 1, 1)
         limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
-        head = _head(scenario, announce, calendar)
-        arrays = Arrays(
-            head=head,
+        levels = state.LEVELS if self._keeps & state.KEEP_QUEUE_INDEX else 1
+        return Arrays(
+            head=np.zeros(1, state.HEAD),
             streams=np.zeros((stream.STREAMS, 4), np.uint64),
-            pools=_pools(scenario),
-            servers=np.zeros(n, state.SERVER),
+            pools=np.zeros(J, state.POOL),
             routers=np.zeros(R, state.ROUTER),
             lists=np.zeros((R, J), state.LIST),
+            memory=np.zeros(remembered, state.MEMORY),
+            servers=np.zeros(n, state.SERVER),
             messages=np.zeros(mailbox, state.MESSAGE),
+            ages=np.zeros(mailbox if self._keeps & state.KEEP_AGE else 1, state.AGE),
             slots=np.zeros((R, n) if mailbox else (1, 1), np.int32),
-            memory=np.zeros((R, groups, entries) if remembers else (1, 1, 1), state.MEMORY),
-            law=np.zeros((J, tally.BINS if calendar else state.LEVELS), np.int64),
             asked=np.zeros(self._asked, np.int32),
-            limits=np.array(limits, np.int32),
-            table=np.array(table, np.int32),
-            sampled=np.zeros(max(1, head["recipient"][0]), np.int32),
-            by_queue=_index(
-                [p.size for p in scenario.pools], state.LEVELS, self._keeps & state.KEEP_QUEUE_INDEX
-            ),
-            by_held=_index([R], n + 1, self._keeps & state.KEEP_ROUTER_INDEX),
+            sampled=np.zeros(max(1, head["recipient"]), np.int32),
+            limits=np.zeros(len(limits), np.int32),
+            table=np.zeros(len(table), np.int32),
+            by_queue=Index.of(self._pool_sizes, levels),
+            by_held=Index.of(self._router_count, n + 1),
             work=np.zeros(n if calendar else 1, state.WORK),
-            waiting=free_cells(0, 1),
             heap=np.zeros(n if calendar else 1, np.int32),
+            law=np.zeros((Q, J), np.int64),
+            waiting=free_cells(0, 1),
             gaps=np.zeros(0),
             sizes=np.zeros(0),
         )
-        arrays.head["keeps"] = self._keeps
-        arrays.head["M"], arrays.head["G"], arrays.head["Q"] = entries, groups, arrays.law.shape[1]
-        arrays.servers["pool"] = np.repeat(np.arange(J), [p.size for p in scenario.pools])
-        arrays.routers["cut"], arrays.routers["alias"] = stream.alias_columns(
-            np.array(scenario.router_shares)
-        )
-        with np.errstate(divide="ignore"):  # a share of 0: no arrival is ever expected
-            arrays.routers["gap"] = 1 / (
-                np.array(scenario.router_shares) * scenario.total_arrival_rate * arrays.head["tick"][0]
-            )
+
+    def _fill(self) -> None:
+        """Write the state before the first customer to arrays of 0; addresses in the head stay."""
+        arrays, scenario, memory = self.arrays, self.scenario, self._memory
+        head, arrays.pools[:], arrays.routers[:] = self._constants
+        arrays.head.view(np.int64)[NUMBERS] = head.view(np.int64)[NUMBERS]
+        arrays.servers["pool"] = np.repeat(np.arange(len(scenario.pools)), arrays.pools["size"])
         arrays.lists["oldest"] = arrays.lists["newest"] = arrays.lists["best"] = -1
         arrays.messages["slot"] = -1
         arrays.memory["server"], arrays.memory["when"] = -1, -np.inf
-        arrays.head["complete"] = memory.complete(n)
-        if memory.complete(n) and remembers:
-            arrays.memory["server"] = np.arange(n)
+        if memory.complete(scenario.servers) and self._keeps & state.KEEP_MEMORY:
+            arrays.memory["server"] = np.arange(scenario.servers)
             arrays.lists["best"] = arrays.pools["start"]
-        arrays.routers["last"] = -1
-        arrays.link()
-        return arrays
+        if self._table is not None:
+            arrays.limits[:], arrays.table[:] = self._table.limits, self._table.servers
+        arrays.by_queue.fill(self._pool_sizes)
+        arrays.by_held.fill(self._router_count)
+        if self.workload is not None:
+            arrays.waiting, arrays.gaps, arrays.sizes = free_cells(0, 1), np.zeros(0), np.zeros(0)
+            arrays.link()
 
-
-def _head(scenario: Scenario, announce: Announce | None, calendar: bool) -> Array:
-    head = np.zeros(1, state.HEAD)
-    total = scenario.total_arrival_rate + scenario.capacity
-    head["n"], head["J"], head["R"] = scenario.servers, len(scenario.pools), scenario.routers
-    head["calendar"] = calendar
-    head["tick"] = 1.0 if calendar else 1.0 / total
-    head["arrival_cut"] = round(scenario.total_arrival_rate / total * 2**32)
-    head["starved"] = scenario.routers
-    if announce is not None:
-        head["threshold"], head["stale"] = announce.threshold, not announce.withdraw
-        if announce.recipient == "fewest":
-            fewest = (
-                state.RECIPIENT_FEWEST if announce.sample is None else min(announce.sample, scenario.routers)
-            )
-            head["recipient"] = fewest
-    return head
+    def _head(self) -> Array:
+        """Return the constants of a run and the sizes, (1,) HEAD."""
+        scenario, announce, memory = self.scenario, self.announce, self._memory
+        head, calendar = np.zeros(1, state.HEAD), self.workload is not None
+        n, J = scenario.servers, len(scenario.pools)
+        total = scenario.total_arrival_rate + scenario.capacity
+        head["n"], head["J"], head["R"], head["keeps"] = n, J, scenario.routers, self._keeps
+        head["G"], head["M"] = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
+        head["Q"] = tally.BINS if calendar else state.LEVELS
+        head["complete"], head["calendar"] = memory.complete(n), calendar
+        head["tick"] = 1.0 if calendar else 1.0 / total
+        head["arrival_cut"] = round(scenario.total_arrival_rate / total * 2**32)
+        head["starved"] = scenario.routers
+        if announce is not None:
+            head["threshold"], head["stale"] = announce.threshold, not announce.withdraw
+            if announce.recipient == "fewest":
+                sample = announce.sample
+                head["recipient"] = min(sample, scenario.routers) if sample else state.RECIPIENT_FEWEST
+        return head
 
 
 def _pools(scenario: Scenario) -> Array:
@@ -368,14 +318,13 @@ def _pools(scenario: Scenario) -> Array:
     return pools
 
 
-def _index(sizes: list[int], levels: int, kept: int) -> Index:
-    """Return an index of groups of `sizes` side by side, all at level 0; of one item where it is not kept."""
-    if not kept:
-        sizes, levels = [1], 1
-    items = np.arange(sum(sizes), dtype=np.int32)
-    above = np.zeros((len(sizes), levels + 1), np.int32)
-    above[:, 0] = sizes
-    return Index(items, items.copy(), above, np.zeros(len(sizes), np.int64), np.zeros(1, state.INDEX))
+def _routers(scenario: Scenario, tick: float) -> Array:
+    routers, shares = np.zeros(scenario.routers, state.ROUTER), np.array(scenario.router_shares)
+    routers["cut"], routers["alias"] = stream.alias_columns(shares)
+    with np.errstate(divide="ignore"):  # a share of 0: no arrival is ever expected
+        routers["gap"] = 1 / (shares * scenario.total_arrival_rate * tick)
+    routers["last"] = -1
+    return routers
 
 
 def _numbers(values: Any) -> Floats:

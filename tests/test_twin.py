@@ -160,7 +160,7 @@ def state_of(simulator):
         "pool inside": arrays.pools["inside"].tolist(),
         "pool busy": arrays.pools["busy"].tolist(),
         "tallies": [[pool[name].item() for name in TALLIES] for pool in arrays.pools],
-        "law": [{int(k): int(row[k]) for k in np.flatnonzero(row)} for row in arrays.law],
+        "law": [{int(k): int(row[k]) for k in np.flatnonzero(row)} for row in arrays.law.T],
         "held": arrays.routers["held"].tolist(),
         "last": arrays.routers["last"].tolist(),
         "slots": [[slots(arrays, r, j) for j in range(J)] for r in range(R)],
@@ -208,9 +208,9 @@ def by_age(arrays, router, pool):
     """Return the same servers along the chain from the oldest message to the newest, which must lead back."""
     chain, at, before = [], int(arrays.lists["oldest"][router, pool]), -1
     while at >= 0:
-        assert arrays.messages["older"][at] == before
+        assert arrays.ages["older"][at] == before
         chain.append(at % len(arrays.servers))
-        before, at = at, int(arrays.messages["newer"][at])
+        before, at = at, int(arrays.ages["newer"][at])
     assert arrays.lists["newest"][router, pool] == before
     return chain
 

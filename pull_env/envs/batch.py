@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pull_env.arrays import LINE, lines
 from pull_env.envs.observation import View
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.batch import BATCH, act_all, first_refused, pack
@@ -78,7 +79,13 @@ class Batch:
         """Let env `k` write to its rows, if it does not: it makes itself a new view for a policy."""
         env = self.envs[k]
         if env._view is not self._known[k]:
-            env.lie_in(self.observations[k], self.masks[k], self._outcomes[k, ...], self._views[k : k + 1])
+            env.lie_in(
+                self._systems[k],
+                self.observations[k],
+                self.masks[k],
+                self._outcomes[k, ...],
+                self._views[k : k + 1],
+            )
             self._known[k] = env._view
 
     def refused(self, restarts: bool) -> int:
@@ -101,8 +108,8 @@ class Batch:
             self._pool = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the threads out of copies, which start their own."""
-        return {**self.__dict__, "_pool": None}
+        """Leave the threads out of copies, which start their own, and the systems, copied with the envs."""
+        return {**self.__dict__, "_pool": None, "_systems": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
@@ -117,6 +124,10 @@ class Batch:
         for name, part in {**parts, "numbers": self._numbers, "flags": self._flags}.items():
             self._record[name] = part.ctypes.data
         self._address = int(self._record.ctypes.data)
+        width = (
+            self.envs[0].simulator.arrays.extent() | LINE
+        )  # odd in lines, for the cache to hold many heads
+        self._systems = lines(len(self.envs) * width).reshape(len(self.envs), width)
         self._known: list[View | None] = [None for _ in self.envs]  # the views that lie in the rows
         for k in range(len(self.envs)):
             self.adopt(k)

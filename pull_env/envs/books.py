@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from pull_env.arrays import Array
 from pull_env.envs.base import Observation
 from pull_env.envs.catalog import mean_service_time
 from pull_env.envs.observation import View, local_size, observation_names
 from pull_env.kernels import control
 from pull_env.scenario import Scenario
-from pull_env.system import Array, Floats
+from pull_env.system import Floats
 
 LONGEST_RESERVATION = 4.0  # mean service times
 SHARPNESS = 4  # power that turns a number of the box into a weight

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from pull_env.arrays import Array
 from pull_env.envs.catalog import mean_service_time, with_fallback
 from pull_env.kernels import observe
 from pull_env.policy import Step
 from pull_env.scenario import Prices, Scenario
-from pull_env.system import Array, encode
+from pull_env.system import encode
 
 PRICE_SCALE = 0.05  # a message that costs this much waiting, in mean service times, is observed as 0.5
 LARGEST_LOAD = 1.5

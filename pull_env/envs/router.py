@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
+from pull_env.arrays import Array
 from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation, ScenarioLike
 from pull_env.envs.catalog import as_catalog
 from pull_env.envs.observation import View, local_size, observation_box
@@ -17,7 +18,7 @@ from pull_env.kernels import state
 from pull_env.kernels.batch import CHAIN_BYTES, HUNGRY, act
 from pull_env.kernels.observe import CHAIN_STEPS, observe
 from pull_env.policy import Announce, Memory, Policy, Recall, Step
-from pull_env.system import Array, encode, keeps
+from pull_env.system import encode, keeps
 
 
 class RouterEnv(CustomerEnv):
@@ -207,8 +208,10 @@ class RouterEnv(CustomerEnv):
         other._prepare(None)
         return other
 
-    def lie_in(self, *rows: Array) -> None:
-        """Write to these rows of the arrays of a batch from now on; see `View.move`."""
+    def lie_in(self, room: Array, *rows: Array) -> None:
+        """Lie in these rows of the arrays of a batch from now on; see `Arrays.gather` and `View.move`."""
+        if self.simulator.arrays.extent() <= room.size:
+            self.simulator.arrays.gather(room)
         self._view.move(*rows)
         self._link()
 

@@ -7,12 +7,31 @@ import numpy as np
 from pull_env.kernels.jit import kernel, prefetch, records
 from pull_env.kernels.observe import CHAIN_STEPS, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.run import turn
-from pull_env.kernels.state import HEAD, LIST, MEMORY, POOL, ROUTER, STEP, count_at, head_of, real_at
+from pull_env.kernels.state import (
+    INTEGER,
+    LIST,
+    MEMORY,
+    MESSAGE,
+    POOL,
+    ROUTER,
+    SERVER,
+    STEP,
+    TAKE,
+    USED_ALWAYS,
+    count_at,
+    head_of,
+    list_of,
+    pool_of,
+    real_at,
+    step_at,
+)
+from pull_env.kernels.stream import HALF, LOW, MESSAGES, POLICY, SERVICE, below, peek, weighted_pool
 
 ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
-HEAD_BYTES = HEAD.itemsize
+HEAD_BYTES = USED_ALWAYS.itemsize
 POOL_BYTES, ROUTER_BYTES, LIST_BYTES, MEMORY_BYTES = (r.itemsize for r in (POOL, ROUTER, LIST, MEMORY))
+SERVER_BYTES, MESSAGE_BYTES, SLOT_BYTES = SERVER.itemsize, MESSAGE.itemsize, INTEGER.itemsize
 
 BATCH = np.dtype(
     [
@@ -56,17 +75,25 @@ def act_all(batch: int, first: int, last: int) -> int:
     """
     it, count = batch_at(batch, 0), 0
     for k in range(first, last):
+        if k + 3 < last:
+            fetch(view_at(it.views, k + 3).system, HEAD_BYTES)
         if k + 2 < last:
-            fetch(view_at(it.views, k + 2).system, HEAD_BYTES)
+            fetch_at_hand(view_at(it.views, k + 2).system)
         if k + 1 < last:
-            fetch_at_hand(view_at(it.views, k + 1).system)
-        chain = view_at(it.views, k).chains + count_at(it.actions, k).value * CHAIN_BYTES
-        left = act(it.views + k * VIEW_BYTES, chain, CHAIN_STEPS)
+            fetch_drawn(view_at(it.views, k + 1).system, chain_of(batch, k + 1))
+        left = act(it.views + k * VIEW_BYTES, chain_of(batch, k), CHAIN_STEPS)
         count_at(it.left, k).value = left
         flag_at(it.flags, it.envs + k).value = left == 0
         count += left <= 0
         pack(batch, k)
     return count
+
+
+@kernel
+def chain_of(batch: int, k: int) -> int:
+    """Return the address of the steps of env k's action."""
+    it = batch_at(batch, 0)
+    return view_at(it.views, k).chains + count_at(it.actions, k).value * CHAIN_BYTES
 
 
 @kernel
@@ -117,5 +144,41 @@ def fetch_at_hand(system: int) -> None:
     fetch(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
     fetch(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)
     fetch(head.memory + router * head.J * head.M * MEMORY_BYTES, head.J * head.M * MEMORY_BYTES)
-    for j in range(head.J):
-        prefetch(head.law + j * head.Q * 8)
+    prefetch(head.law)  # short queues, of all pools
+
+
+@kernel
+def fetch_drawn(system: int, chain: int) -> None:
+    """Fetch what the next random numbers point at, where it is known what they will be used for."""
+    head = head_of(system)
+    if head.router < 0:  # a trace has ended
+        return
+    fetch_chosen(system, chain)
+    drawn = peek(system, SERVICE)  # the service clock that ticks next
+    pool = weighted_pool(system, drawn >> HALF)
+    server = server_at_random(system, pool, drawn)
+    prefetch(head.servers + server * SERVER_BYTES)
+    if head.threshold > 0:  # its message, and who gets it
+        prefetch(head.messages + server * MESSAGE_BYTES)
+        router = below(peek(system, MESSAGES) & LOW, head.R)
+        prefetch(head.routers + router * ROUTER_BYTES)
+        prefetch(head.lists + (router * head.J + pool) * LIST_BYTES)
+
+
+@kernel
+def fetch_chosen(system: int, chain: int) -> None:
+    """Fetch the server that the first step at `chain` draws, or the slot of the message that it takes."""
+    head, step, drawn = head_of(system), step_at(chain, 0), peek(system, POLICY)
+    pool = step.pool if step.pool >= 0 else weighted_pool(system, drawn >> HALF)
+    held = list_of(system, head.router, pool).held
+    if step.kind == TAKE and held > 0:
+        slot = head.router * head.n + pool_of(system, pool).start + below(drawn & LOW, held)
+        prefetch(head.slots + slot * SLOT_BYTES)
+    else:
+        prefetch(head.servers + server_at_random(system, pool, drawn) * SERVER_BYTES)
+
+
+@kernel
+def server_at_random(system: int, pool: int, drawn: np.uint64) -> int:
+    """Return the server of `pool` that the random bits `drawn` pick."""
+    return pool_of(system, pool).start + below(drawn & LOW, pool_of(system, pool).size)

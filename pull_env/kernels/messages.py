@@ -14,6 +14,7 @@ from pull_env.kernels.state import (
     KEEP_ROUTER_INDEX,
     OLDEST,
     RECIPIENT_UNIFORM,
+    age_of,
     head_of,
     integer_at,
     list_of,
@@ -87,11 +88,12 @@ def hold(system: int, router: int, server: int) -> None:
     head.starved -= holder.held == 0
     holder.held += 1
     if head.keeps & KEEP_AGE:
-        message.sent = head.sent
+        age = age_of(system, identity(system, router, server))
+        age.sent = head.sent
         head.sent += 1
-        message.older, message.newer = mine.newest, -1
+        age.older, age.newer = mine.newest, -1
         if mine.newest >= 0:
-            message_of(system, mine.newest).newer = identity(system, router, server)
+            age_of(system, mine.newest).newer = identity(system, router, server)
         else:
             mine.oldest = identity(system, router, server)
         mine.newest = identity(system, router, server)
@@ -114,14 +116,15 @@ def drop(system: int, router: int, server: int) -> None:
     holder.held -= 1
     head.starved += holder.held == 0
     if head.keeps & KEEP_AGE:
-        if message.older >= 0:
-            message_of(system, message.older).newer = message.newer
+        age = age_of(system, identity(system, router, server))
+        if age.older >= 0:
+            age_of(system, age.older).newer = age.newer
         else:
-            mine.oldest = message.newer
-        if message.newer >= 0:
-            message_of(system, message.newer).older = message.older
+            mine.oldest = age.newer
+        if age.newer >= 0:
+            age_of(system, age.newer).older = age.older
         else:
-            mine.newest = message.older
+            mine.newest = age.older
 
 
 @kernel
@@ -166,7 +169,7 @@ def oldest(system: int, router: int, pool: int) -> int:
         first = list_of(system, router, j).oldest
         if first < 0 or (pool >= 0 and pool != j):
             continue
-        if best < 0 or message_of(system, first).sent < message_of(system, best).sent:
+        if best < 0 or age_of(system, first).sent < age_of(system, best).sent:
             best = first
     return best % head_of(system).n
 

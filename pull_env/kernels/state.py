@@ -25,16 +25,15 @@ WAIT_OCTAVES = (-30, 50)
 # What the policy of the run needs kept, as bits of `head.keeps`: what no step reads is not maintained.
 KEEP_AGE, KEEP_QUEUE_INDEX, KEEP_ROUTER_INDEX, KEEP_MEMORY, KEEP_VIEW = 1, 2, 4, 8, 16
 
-HEAD = np.dtype(
+USED_ALWAYS = np.dtype(
     [
-        # sizes, and addresses of the other arrays (shapes at `System`)
+        # sizes and addresses of other arrays (shapes at `pull_env.arrays`)
         ("n", np.int64),
         ("J", np.int64),
         ("R", np.int64),
         ("M", np.int64),
         ("G", np.int64),
         ("Q", np.int64),
-        ("F", np.int64),
         ("streams", np.int64),
         ("pools", np.int64),
         ("servers", np.int64),
@@ -45,25 +44,9 @@ HEAD = np.dtype(
         ("memory", np.int64),
         ("law", np.int64),
         ("asked", np.int64),
-        ("limits", np.int64),
-        ("table", np.int64),
-        ("sampled", np.int64),
-        ("by_queue", np.int64),
-        ("by_held", np.int64),
-        ("work", np.int64),
-        ("waiting", np.int64),
-        ("heap", np.int64),
-        ("gaps", np.int64),
-        ("sizes", np.int64),
         # fixed for a run
-        (
-            "arrival_cut",
-            np.uint64,
-        ),  # Markov clock: an event is an arrival with probability arrival_cut / 2^32
-        (
-            "tick",
-            np.float64,
-        ),  # time units a tick of `now`: 1 / (arrival rate + capacity) (Markov), 1 (calendar)
+        ("arrival_cut", np.uint64),  # Markov clock: an event is an arrival with this probability, x 2^32
+        ("tick", np.float64),  # time units a tick of `now`: 1 / (arrival rate + capacity); calendar: 1
         ("calendar", np.int64),  # 0: Markov clock, 1: calendar of departures
         ("keeps", np.int64),  # KEEP_* bits
         ("threshold", np.int64),  # a server with fewer customers is available; 0: servers announce nothing
@@ -72,7 +55,6 @@ HEAD = np.dtype(
         ("recipient", np.int64),  # RECIPIENT_*, or d > 0: the router with fewest messages among d sampled
         # the customer at hand
         ("router", np.int64),  # asked router; -1: there is no customer (a trace has ended)
-        ("size", np.float64),  # calendar clock: its service requirement, mean 1
         # the customer placed last
         ("sender", np.int64),  # the router that placed it
         ("target", np.int64),  # the server it was sent to
@@ -84,16 +66,34 @@ HEAD = np.dtype(
         ("inside", np.int64),  # customers in the system
         ("arrivals", np.int64),
         ("departures", np.int64),
-        ("fed", np.int64),  # calendar clock: customers used of the feed at hand
-        ("queued", np.int64),  # calendar clock: servers in the heap
-        ("free", np.int64),  # calendar clock: first free cell of `waiting`
-        ("sent", np.int64),  # pull-messages sent since the start: the age of a message
         ("starved", np.int64),  # routers that hold no pull-message
         # messages counted, by kind
         ("pulls", np.int64),
         ("removes", np.int64),
         ("probes", np.int64),
         ("updates", np.int64),
+        ("F", np.int64),
+    ]
+)
+HEAD = np.dtype(
+    [
+        *USED_ALWAYS.descr,  # first, as few cache lines as can be
+        ("sent", np.int64),  # pull-messages sent since the start: the age of a message
+        ("ages", np.int64),
+        ("limits", np.int64),
+        ("table", np.int64),
+        ("sampled", np.int64),
+        ("by_queue", np.int64),
+        ("by_held", np.int64),
+        ("work", np.int64),
+        ("waiting", np.int64),
+        ("heap", np.int64),
+        ("gaps", np.int64),
+        ("sizes", np.int64),
+        ("size", np.float64),  # calendar clock: service requirement of the customer at hand, mean 1
+        ("fed", np.int64),  # calendar clock: customers used of the feed at hand
+        ("queued", np.int64),  # calendar clock: servers in the heap
+        ("free", np.int64),  # calendar clock: first free cell of `waiting`
     ],
     align=True,
 )
@@ -169,7 +169,13 @@ MESSAGE = np.dtype(
     [
         ("slot", np.int32),  # place in the holder's slots, -1: not out
         ("router", np.int32),  # the holder
-        ("older", np.int32),  # neighbours in order of age, -1: none
+    ],
+    align=True,
+)
+
+AGE = np.dtype(
+    [
+        ("older", np.int32),  # neighbours of a message in order of age, -1: none
         ("newer", np.int32),
         ("sent", np.int64),
     ],
@@ -231,6 +237,7 @@ head_at, pool_at, server_at, router_at = records(HEAD), records(POOL), records(S
 list_at, message_at, memory_at, step_at = records(LIST), records(MESSAGE), records(MEMORY), records(STEP)
 work_at, cell_at, stream_at, index_at = records(WORK), records(CELL), records(STREAM), records(INDEX)
 integer_at, count_at, real_at = records(INTEGER), records(COUNT), records(REAL)
+age_at = records(AGE)
 
 
 @kernel
@@ -268,6 +275,12 @@ def list_of(system: int, router: int, pool: int) -> Any:
 def message_of(system: int, message: int) -> Any:
     """Return the record of a pull-message, by its identity."""
     return message_at(head_at(system, 0).messages, message)
+
+
+@kernel
+def age_of(system: int, message: int) -> Any:
+    """Return where a pull-message stands in order of age, by its identity."""
+    return age_at(head_at(system, 0).ages, message)
 
 
 @kernel

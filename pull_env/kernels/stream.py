@@ -34,12 +34,19 @@ def spawn(seed: int, episode: int = 0) -> npt.NDArray[np.uint64]:
 
 
 @kernel
+def peek(system: int, which: int) -> np.uint64:
+    """Return the 64 random bits that `bits` will draw next from stream `which` of `system`."""
+    words = stream_at(head_of(system).streams, which)
+    total = words.a + words.d
+    return ((total << S23) | (total >> S41)) + words.a
+
+
+@kernel
 def bits(system: int, which: int) -> np.uint64:
     """Draw 64 random bits from stream `which` of `system` and move it on."""
     words = stream_at(head_of(system).streams, which)
     a, b, c, d = words.a, words.b, words.c, words.d
-    total = a + d
-    drawn = ((total << S23) | (total >> S41)) + a
+    drawn = peek(system, which)
     shifted = b << S17
     c ^= a
     d ^= b

@@ -39,12 +39,12 @@ def count_accepted(system: int, pool: int, queue: int, wait: float) -> None:
     p.accepted += 1
     p.waited += queue > 0
     p.found += queue
+    level = min(queue, head_of(system).Q - 1)
     if head_of(system).calendar:
         p.wait += wait
         p.service += head_of(system).size / p.rate
-        count_at(head_of(system).law, pool * head_of(system).Q + wait_bin(wait)).value += 1
-    else:
-        count_at(head_of(system).law, pool * head_of(system).Q + min(queue, head_of(system).Q - 1)).value += 1
+        level = wait_bin(wait)
+    count_at(head_of(system).law, level * head_of(system).J + pool).value += 1
 
 
 @kernel

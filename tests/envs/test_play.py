@@ -61,7 +61,7 @@ def kernel_run(policy: Policy, scenario, customers: int, seed: int, episode: int
 def assert_same_state(env: RouterEnv, simulator: Simulator) -> None:
     ours, theirs = env.simulator.arrays, simulator.arrays
     addresses = {name for name in ours.head.dtype.names if hasattr(ours, name)}
-    for name in ("head", "routers", "lists", "pools", "servers", "messages", "work"):
+    for name in ("head", "routers", "lists", "pools", "servers", "messages", "ages", "work"):
         a, b = getattr(ours, name), getattr(theirs, name)
         for field in set(a.dtype.names) - VIEW_FIELDS.get(name, set()):
             if name == "head" and field in addresses:

@@ -1,0 +1,177 @@
+"""The arrays of a system, and where they lie: the small ones side by side, as an event touches many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pull_env.kernels import state
+
+Array = npt.NDArray[Any]
+
+SMALL = 1 << 18  # bytes; larger arrays lie alone: most of such a one may never be touched, and costs nothing
+LINE = 64  # bytes of a cache line
+
+
+@dataclass
+class Index:
+    """Items sorted by level, as `kernels.index` keeps them; see INDEX in `kernels.state`."""
+
+    record: Array  # (1,) INDEX
+    lowest: Array  # (groups,) int64
+    order: Array  # (items,) int32
+    place: Array  # (items,) int32
+    above: Array  # (groups, levels + 1) int32
+
+    @classmethod
+    def of(cls, sizes: list[int], levels: int) -> Index:
+        """Allocate an index of groups of `sizes`; call `fill` next."""
+        items = sum(sizes)
+        return cls(
+            record=np.zeros(1, state.INDEX),
+            lowest=np.zeros(len(sizes), np.int64),
+            order=np.zeros(items, np.int32),
+            place=np.zeros(items, np.int32),
+            above=np.zeros((len(sizes), levels + 1), np.int32),
+        )
+
+    def link(self) -> None:
+        """Write the addresses of the arrays into the record."""
+        for name in INDEX_ADDRESSES:
+            self.record[name] = getattr(self, name).ctypes.data
+        self.record["levels"] = self.above.shape[1] - 1
+
+    def fill(self, sizes: list[int]) -> None:
+        """Let all items stand at level 0, the groups of `sizes` side by side; all arrays must hold 0."""
+        self.order[:] = self.place[:] = np.arange(self.order.size)
+        self.above[:, 0] = sizes
+
+
+@dataclass
+class Arrays:
+    """The arrays of a system, reached by the addresses in `head`; those not needed have length 1.
+
+    The order is that in memory: what every event touches comes first.
+    """
+
+    head: Array  # (1,) HEAD
+    streams: Array  # (STREAMS, 4) uint64
+    pools: Array  # (J,) POOL
+    routers: Array  # (R,) ROUTER
+    lists: Array  # (R, J) LIST
+    memory: Array  # (R, G, M) MEMORY  G groups of servers: the pools, or all in one
+    servers: Array  # (n,) SERVER
+    messages: Array  # (n,) MESSAGE by server; stale protocol: (R n,) by router and server
+    ages: Array  # AGE, like messages
+    slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
+    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand, or for the last one
+    sampled: Array  # (announce.sample,) int32  routers sampled by the server that announced itself last
+    limits: Array  # (n,) int32  longest queues that the table of `Lookup` tells apart
+    table: Array  # (product of limits + 1,) int32  its servers
+    by_queue: Index  # servers of a pool by queue length
+    by_held: Index  # routers by messages held (one group)
+    work: Array  # (n,) WORK
+    heap: Array  # (n,) int32  servers that work, a binary heap by (due, server)
+    law: Array  # (Q, J) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
+    waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
+    gaps: Array  # (F,) float64  times between the arrivals that come next
+    sizes: Array  # (F,) float64  their service requirements, mean 1
+    room: Array | None = None  # (bytes,) uint8  where the small ones lie, once they are gathered
+
+    def link(self) -> None:
+        """Write the addresses of all arrays into the head; call it whenever an array was replaced."""
+        head = self.head[0]
+        for name in ADDRESSES:
+            value = getattr(self, name)
+            if isinstance(value, Index):
+                value.link()
+            head[name] = (value.record if isinstance(value, Index) else value).ctypes.data
+        head["F"] = self.gaps.size
+
+    def gather(self, room: Array | None = None) -> None:
+        """Move the small arrays side by side into `room`, (bytes,) uint8, from a cache line on.
+
+        None: into a new one, just large enough.
+        """
+        small = [(owner, name, array) for owner, name, array in self._parts() if array.nbytes <= SMALL]
+        ends = list(accumulate(whole_lines(array.nbytes) for _, _, array in small))
+        self.room = lines(ends[-1]) if room is None else room[: ends[-1]]
+        for (owner, name, array), first in zip(small, [0, *ends], strict=False):
+            place = self.room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+            place[...] = array
+            setattr(owner, name, place)
+        large = [part for part in self._parts() if part[2].nbytes > SMALL]
+        by_level = ("above",) if self.head["calendar"][0] else ("law", "above")
+        self._sparse = [part for part in large if part[1] in by_level]
+        self._dense = [(owner, name) for owner, name, _ in large if name not in by_level]
+        self.link()
+
+    def extent(self) -> int:
+        """Return how many bytes the small arrays take side by side."""
+        return sum(whole_lines(array.nbytes) for _, _, array in self._parts() if array.nbytes <= SMALL)
+
+    def clear(self) -> None:
+        """Set all but the head to 0; they must be gathered."""
+        assert self.room is not None
+        self.room[whole_lines(self.head.nbytes) :] = 0
+        for _, name, array in self._sparse:
+            wipe(array if name == "law" else array.T)
+        for owner, name in self._dense:
+            shape, dtype = getattr(owner, name).shape, getattr(owner, name).dtype
+            setattr(owner, name, None)  # first: two of a million servers need not fit at once
+            setattr(owner, name, np.zeros(shape, dtype))
+        if self._dense:
+            self.link()
+
+    def _parts(self) -> Iterator[tuple[Any, str, Array]]:
+        """Yield all arrays but those of the feed, in order, each with its owner and its name there."""
+        for name in ("head", *ADDRESSES):
+            value = getattr(self, name)
+            if isinstance(value, Index):
+                yield from ((value, part, getattr(value, part)) for part in INDEX_ADDRESSES)
+            elif name not in FED:
+                yield self, name, value
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the room out of copies, whose arrays are copied one by one."""
+        return {**self.__dict__, "room": None}
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
+        self.__dict__.update(attributes)
+        self.gather()
+
+
+def whole_lines(size: int) -> int:
+    """Return `size` bytes rounded up to whole cache lines."""
+    return -(-size // LINE) * LINE
+
+
+def lines(size: int) -> Array:
+    """Return `size` bytes of 0, uint8, the first of which begins a cache line."""
+    bytes_ = np.zeros(size + LINE, np.uint8)
+    first = -bytes_.ctypes.data % LINE
+    return bytes_[first : first + size]
+
+
+def wipe(levels: Array) -> None:
+    """Set `levels`, (levels, groups), to 0.
+
+    A queue grows by one at a time, so that the levels used come first; the pages of the others were never
+    touched, and stay so.
+    """
+    for first in range(0, len(levels), 64):
+        used = levels[first : first + 64]
+        if not used.any():
+            break
+        used[...] = 0
+
+
+ADDRESSES = tuple(each.name for each in fields(Arrays) if each.name not in ("head", "room"))
+INDEX_ADDRESSES = ("lowest", "order", "place", "above")
+FED = ("waiting", "gaps", "sizes")
