@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pull_env.scenario import Scenario
 
 Recipient = Literal["uniform", "fewest"]
-UNLIMITED = 2**31 - 1  # no threshold is higher
+UNLIMITED = 2**30  # no threshold is higher: what routers add to one must fit in 32 bits
 
 __all__ = [
     "STEPS",
@@ -112,9 +112,9 @@ class Announce:
         if self.growth is None:
             return self
         load, buffers = scenario.nominal_load, [pool.buffer or UNLIMITED for pool in scenario.pools]
-        wanted = math.ceil(-self.growth * math.log1p(-load)) if load < 1 else UNLIMITED
+        wanted = min(-self.growth * math.log1p(-load), UNLIMITED) if load < 1 else UNLIMITED
         return dataclasses.replace(
-            self, threshold=max(self.threshold, min(wanted, min(buffers))), growth=None
+            self, threshold=max(self.threshold, min(math.ceil(wanted), *buffers)), growth=None
         )
 
 

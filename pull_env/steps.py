@@ -255,7 +255,7 @@ def check(record: Any, where: str) -> None:
             continue
         if field.name in _WHOLE:
             least = _WHOLE[field.name]
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 2**30:
                 raise PolicyError(f"{name} is {value!r}: it must be a whole number from {least}")
         elif hints[field.name] is bool:
             if not isinstance(value, bool):

@@ -360,6 +360,14 @@ def test_long_run(name, kind):
     run_both(*pair(scenario, baselines.make(name), 7, 1, workload, keep=KEEP_ALL), stops=(500, 1000, 1500))
 
 
+def test_a_threshold_without_limit():
+    """At full load the logarithm has none, and neither have the buffers: every server is always available."""
+    scenario = Scenario((Pool(2, 0.5), Pool(1, 2.0)), routers=2, load=1.0)
+    policy = Policy("no limit", (Take(), Recall(), Send()), Announce(growth=1.0), Memory(2))
+    assert policy.announce.on(scenario).threshold == 2**30
+    run_both(*pair(scenario, policy, 3), stops=(1, 40, 300))
+
+
 @pytest.mark.parametrize("free", [True, False])
 def test_lookup(free):
     scenario, limits = SCENARIOS["infinite buffers"], (1, 3, 0, 2, 4, 1, 1)
