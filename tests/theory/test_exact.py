@@ -250,7 +250,7 @@ def test_every_registered_policy_is_simulated_as_it_is_solved(name, system):
 def test_least_work_left_of_equal_servers_is_one_queue(servers):
     """The chain knows no work; but on equal servers `lwl` is first come, first served, by M/M/n."""
     scenario = Scenario((Pool(servers, 2.0),), routers=2, load=0.8)
-    found = simulate(scenario, baselines.make("lwl"), 6_000_000, replications=32, seed=3, workers=1)
+    found = simulate(scenario, baselines.make("lwl"), 16_000_000, replications=32, seed=3, workers=1)
     busy = scenario.total_arrival_rate / 2.0
     exact = {
         "wait": mmc_wait(servers, scenario.total_arrival_rate, 2.0),
