@@ -25,7 +25,17 @@ from pull_env.kernels.state import (
     real_at,
     step_at,
 )
-from pull_env.kernels.stream import HALF, LOW, MESSAGES, POLICY, SERVICE, below, peek, weighted_pool
+from pull_env.kernels.stream import (
+    HALF,
+    LOW,
+    MESSAGES,
+    POLICY,
+    SERVICE,
+    below,
+    peek,
+    server_at_random,
+    weighted_pool,
+)
 
 ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
@@ -176,9 +186,3 @@ def fetch_chosen(system: int, chain: int) -> None:
         prefetch(head.slots + slot * SLOT_BYTES)
     else:
         prefetch(head.servers + server_at_random(system, pool, drawn) * SERVER_BYTES)
-
-
-@kernel
-def server_at_random(system: int, pool: int, drawn: np.uint64) -> int:
-    """Return the server of `pool` that the random bits `drawn` pick."""
-    return pool_of(system, pool).start + below(drawn & LOW, pool_of(system, pool).size)

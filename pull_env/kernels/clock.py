@@ -28,7 +28,16 @@ from pull_env.kernels.state import (
     work_of,
 )
 from pull_env.kernels.steps import RECENT
-from pull_env.kernels.stream import ARRIVALS, HALF, LOW, SERVICE, below, bits, weighted_pool, weighted_router
+from pull_env.kernels.stream import (
+    ARRIVALS,
+    HALF,
+    LOW,
+    SERVICE,
+    bits,
+    server_at_random,
+    weighted_pool,
+    weighted_router,
+)
 from pull_env.kernels.tally import settle
 
 
@@ -52,8 +61,7 @@ def advance_markov(system: int) -> None:
             arrive(system, weighted_router(system, drawn >> HALF))
             return
         drawn = bits(system, SERVICE)
-        pool = pool_of(system, weighted_pool(system, drawn >> HALF))
-        server = pool.start + below(drawn & LOW, pool.size)
+        server = server_at_random(system, weighted_pool(system, drawn >> HALF), drawn)
         if server_of(system, server).queue > 0:
             depart(system, server)
 

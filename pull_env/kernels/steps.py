@@ -34,7 +34,7 @@ from pull_env.kernels.state import (
     server_of,
     work_of,
 )
-from pull_env.kernels.stream import HALF, LOW, POLICY, below, bits, weighted_pool
+from pull_env.kernels.stream import HALF, LOW, POLICY, below, bits, server_at_random, weighted_pool
 
 RECENT = 1 / 16  # weight of the latest in a router's running means
 
@@ -87,7 +87,7 @@ def draw_server(system: int, step: Any) -> int:
         if step.weights != RATE:
             return below(drawn & LOW, head_of(system).n)
         pool = weighted_pool(system, drawn >> HALF)
-    return pool_of(system, pool).start + below(drawn & LOW, pool_of(system, pool).size)
+    return server_at_random(system, pool, drawn)
 
 
 @kernel
@@ -107,7 +107,7 @@ def probe(system: int, router: int, step: Any) -> int:
         queue, pool = server_of(system, server).queue, server_of(system, server).pool
         rate = pool_of(system, pool).rate
         note_answer(system, router, server, queue, step)
-        value = (queue + 1) / rate if step.rank == BY_DELAY else float(queue)
+        value = promise(queue, rate, step.rank)
         if step.rank == BY_WORK:
             value = work_left(system, server)
         better = value == least and rate > speed and step.rank == BY_QUEUE_THEN_SPEED
@@ -128,7 +128,7 @@ def probe(system: int, router: int, step: Any) -> int:
 def better_remembered(system: int, router: int, step: Any, best: int, asked: int) -> int:
     """Return the best of the servers remembered if it is better than `best` of those asked, else `best`."""
     queue, rate = server_of(system, best).queue, pool_of(system, server_of(system, best).pool).rate
-    least, speed, fresh = (queue + 1) / rate if step.rank == BY_DELAY else float(queue), rate, math.inf
+    least, speed, fresh = promise(queue, rate, step.rank), rate, math.inf
     for group in range(head_of(system).G):
         for k in range(head_of(system).M):
             entry = memory_of(system, router, group, k)
@@ -138,7 +138,7 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
             if step.pool >= 0 and step.pool != pool:
                 continue
             rate = pool_of(system, pool).rate
-            value = (entry.queue + 1) / rate if step.rank == BY_DELAY else float(entry.queue)
+            value = promise(entry.queue, rate, step.rank)
             if value > least:
                 continue
             if value == least:
@@ -203,9 +203,13 @@ def inspect(system: int, step: Any) -> int:
 def merit(system: int, pool: int, rank: int) -> tuple[float, float]:
     """Return what the best server of `pool` is compared by: smaller first value, then larger second."""
     queue, rate = lowest_level(head_of(system).by_queue, pool), pool_of(system, pool).rate
-    if rank == BY_DELAY:
-        return (queue + 1) / rate, 0.0
-    return float(queue), rate if rank == BY_QUEUE_THEN_SPEED else 0.0
+    return promise(queue, rate, rank), rate if rank == BY_QUEUE_THEN_SPEED else 0.0
+
+
+@kernel
+def promise(queue: int, rate: float, rank: int) -> float:
+    """Return what servers are compared by, the least being best: the delay at a length, or the length."""
+    return (queue + 1) / rate if rank == BY_DELAY else float(queue)
 
 
 @kernel

@@ -64,6 +64,13 @@ def below(half: np.uint64, n: int) -> Any:
 
 
 @kernel
+def server_at_random(system: int, pool: int, drawn: np.uint64) -> Any:
+    """Return the server of `pool` that the low half of the random bits `drawn` picks."""
+    place = pool_at(head_of(system).pools, pool)
+    return place.start + below(drawn & LOW, place.size)
+
+
+@kernel
 def weighted_pool(system: int, half: np.uint64) -> Any:
     """Return a pool in proportion to the capacities, from 32 random bits, by the alias method.
 
