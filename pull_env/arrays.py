@@ -60,14 +60,13 @@ class Arrays:
     """
 
     head: Array  # (1,) HEAD
-    streams: Array  # (STREAMS, 4) uint64
     pools: Array  # (J,) POOL
     routers: Array  # (R,) ROUTER
     lists: Array  # (R, J) LIST
     memory: Array  # (R, G, M) MEMORY  G groups of servers: the pools, or all in one
     servers: Array  # (n,) SERVER
-    messages: Array  # (n,) MESSAGE by server; stale protocol: (R n,) by router and server
-    ages: Array  # AGE, like messages
+    messages: Array  # (R, n) int32  stale protocol: slots of messages, -1: not out
+    ages: Array  # (n,) AGE by server; stale protocol: (R n,) by router and server
     slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
     asked: Array  # (largest at_most,) int32  servers probed for the customer at hand, or for the last one
     sampled: Array  # (announce.sample,) int32  routers sampled by the server that announced itself last
@@ -106,10 +105,15 @@ class Arrays:
             place[...] = array
             setattr(owner, name, place)
         large = [part for part in self._parts() if part[2].nbytes > SMALL]
-        by_level = ("above",) if self.head["calendar"][0] else ("law", "above")
+        by_level = ("above",) if self.head["traits"][0] & state.CALENDAR else ("law", "above")
         self._sparse = [part for part in large if part[1] in by_level]
         self._dense = [(owner, name) for owner, name, _ in large if name not in by_level]
         self.link()
+
+    @property
+    def streams(self) -> Array:
+        """The random streams, (STREAMS, 4) uint64, which lie in the head."""
+        return self.head["streams"][0]  # type: ignore[no-any-return]
 
     def extent(self) -> int:
         """Return how many bytes the small arrays take side by side."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.estimates import Estimate, binned_quantiles, drifts, erlang_quantiles, estimate, unclaimed
+from pull_env.kernels.state import CALENDAR
 from pull_env.kernels.tally import settle_all
 from pull_env.scenario import Scenario
 from pull_env.system import Simulator
@@ -109,7 +110,7 @@ class Recorder:
 
 def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: int, seconds: float) -> Result:
     """Return the result behind the counters of replications; batches stand for them where there is one."""
-    calendar = bool(counts[0].head["calendar"][0])
+    calendar = bool(counts[0].head["traits"][0] & CALENDAR)
     head = np.stack([c.head for c in counts])  # (replications, batches + 1)
     pools = np.stack([c.pools for c in counts])  # (replications, batches + 1, J)
     longest = max(c.law.shape[1] for c in counts)

@@ -33,7 +33,7 @@ RANKS = {
     "queue then speed": state.BY_QUEUE_THEN_SPEED,
     "work": state.BY_WORK,
 }
-NUMBERS = [k for k, name in enumerate(state.HEAD.names or ()) if name not in ADDRESSES]  # 8 bytes each
+NUMBERS = [name for name in state.HEAD.names or () if name not in ADDRESSES and name != "F"]
 
 
 class Feed(Protocol):
@@ -104,6 +104,14 @@ def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
     return bits
 
 
+def rules(announce: Announce | None, complete: bool, calendar: bool) -> int:
+    """Return the traits of a run that are no KEEP_* bits."""
+    traits = state.COMPLETE * complete | state.CALENDAR * calendar
+    if announce is not None:
+        traits |= state.STALE * (not announce.withdraw) | state.CHOOSY * (announce.recipient == "fewest")
+    return traits
+
+
 def widest(steps: tuple[Step, ...], scenario: Scenario) -> int:
     """Return the most servers that a probe of `steps` may ask."""
     probes = (step for step in steps if isinstance(step, Probe))
@@ -149,8 +157,9 @@ class Simulator:
             raise PolicyError("rank is 'work': only the calendar clock knows it, and that needs a workload")
         self.scenario, self.workload = scenario, workload
         self.announce = announce and announce.on(scenario)
-        self._keeps = keeps(steps, self.announce) | keep
+        self._traits = keeps(steps, self.announce) | keep
         self._memory = memory or Memory()
+        self._traits |= rules(self.announce, self._memory.complete(scenario.servers), workload is not None)
         tables = {step for step in steps if isinstance(step, Lookup)}
         if len(tables) > 1:
             raise PolicyError(f"steps have {len(tables)} different tables of lookup: there can be only one")
@@ -158,18 +167,18 @@ class Simulator:
         self._asked = max(1, widest(steps, scenario))
         self._feed: Feed | None = None
         self._fed_all = False
-        self._pool_sizes = [p.size for p in scenario.pools] if self._keeps & state.KEEP_QUEUE_INDEX else [1]
-        self._router_count = [scenario.routers] if self._keeps & state.KEEP_ROUTER_INDEX else [1]
+        self._pool_sizes = [p.size for p in scenario.pools] if self._traits & state.KEEP_QUEUE_INDEX else [1]
+        self._router_count = [scenario.routers] if self._traits & state.KEEP_ROUTER_INDEX else [1]
         head = self._head()
-        self._constants = head, _pools(scenario), _routers(scenario, float(head["tick"][0]))
+        self._constants = head, _pools(scenario, head), _routers(scenario, float(head["tick"][0]))
         self.arrays, self._fresh = self._allocate(), True
         self._fill()
         self.arrays.link()
 
     @property
     def address(self) -> int:
-        """The address of the head: the handle that kernels take."""
-        return int(self.arrays.head.ctypes.data)
+        """The handle that kernels take: the address of the head, and the traits of the run."""
+        return int(self.arrays.head.ctypes.data) | self._traits << state.ADDRESS_BITS
 
     @property
     def waiting_customer(self) -> bool:
@@ -185,7 +194,7 @@ class Simulator:
         if not steps or not steps[-1].total:
             raise PolicyError(f"steps is {steps}: the last step must always be able to act")
         for k, step in enumerate(steps):
-            kept = not keeps((step,), self.announce) & ~self._keeps
+            kept = not keeps((step,), self.announce) & ~self._traits
             wide = widest((step,), self.scenario) <= self._asked
             if not (kept and wide and (self.workload is not None or not needs_calendar((step,)))):
                 raise PolicyError(f"steps[{k}] is {step}: what it reads is not kept in this run")
@@ -229,7 +238,7 @@ class Simulator:
                 )
             left = arrays.gaps.size
             self._fed_all = left == 0
-            arrays.waiting = grow(arrays.waiting, int(arrays.head["inside"][0]) + left + 2)
+            arrays.waiting = grow(arrays.waiting, int(arrays.pools["inside"].sum()) + left + 2)
             arrays.head["fed"] = 0
             arrays.link()
         return max(left, 1)  # at least the customer at hand, even if nobody follows
@@ -238,21 +247,20 @@ class Simulator:
         """Return arrays of 0."""
         head, announce, calendar = self._constants[0][0], self.announce, self.workload is not None
         n, J, R, Q = int(head["n"]), int(head["J"]), int(head["R"]), int(head["Q"])
-        mailbox = 0 if announce is None else n if announce.withdraw else R * n
-        remembered = (R, int(head["G"]), int(head["M"])) if self._keeps & state.KEEP_MEMORY else (1, 1, 1)
+        stale = announce is not None and not announce.withdraw
+        remembered = (R, int(head["G"]), int(head["M"])) if self._traits & state.KEEP_MEMORY else (1, 1, 1)
         limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
-        levels = state.LEVELS if self._keeps & state.KEEP_QUEUE_INDEX else 1
+        levels = state.LEVELS if self._traits & state.KEEP_QUEUE_INDEX else 1
         return Arrays(
             head=np.zeros(1, state.HEAD),
-            streams=np.zeros((stream.STREAMS, 4), np.uint64),
             pools=np.zeros(J, state.POOL),
             routers=np.zeros(R, state.ROUTER),
             lists=np.zeros((R, J), state.LIST),
             memory=np.zeros(remembered, state.MEMORY),
             servers=np.zeros(n, state.SERVER),
-            messages=np.zeros(mailbox, state.MESSAGE),
-            ages=np.zeros(mailbox if self._keeps & state.KEEP_AGE else 1, state.AGE),
-            slots=np.zeros((R, n) if mailbox else (1, 1), np.int32),
+            messages=np.zeros((R, n) if stale else (1, 1), np.int32),
+            ages=np.zeros((R * n if stale else n) if self._traits & state.KEEP_AGE else 1, state.AGE),
+            slots=np.zeros((R, n) if announce else (1, 1), np.int32),
             asked=np.zeros(self._asked, np.int32),
             sampled=np.zeros(max(1, head["recipient"]), np.int32),
             limits=np.zeros(len(limits), np.int32),
@@ -271,12 +279,17 @@ class Simulator:
         """Write the state before the first customer to arrays of 0; addresses in the head stay."""
         arrays, scenario, memory = self.arrays, self.scenario, self._memory
         head, arrays.pools[:], arrays.routers[:] = self._constants
-        arrays.head.view(np.int64)[NUMBERS] = head.view(np.int64)[NUMBERS]
+        for name in NUMBERS:
+            arrays.head[name] = head[name]
         arrays.servers["pool"] = np.repeat(np.arange(len(scenario.pools)), arrays.pools["size"])
         arrays.lists["oldest"] = arrays.lists["newest"] = arrays.lists["best"] = -1
-        arrays.messages["slot"] = -1
+        arrays.servers["holder"] = arrays.servers["slot"] = -1
+        arrays.messages[...] = -1
+        arrays.lists["slots"] = (
+            scenario.servers * np.arange(scenario.routers)[:, None] + arrays.pools["start"]
+        )
         arrays.memory["server"], arrays.memory["when"] = -1, -np.inf
-        if memory.complete(scenario.servers) and self._keeps & state.KEEP_MEMORY:
+        if memory.complete(scenario.servers) and self._traits & state.KEEP_MEMORY:
             arrays.memory["server"] = np.arange(scenario.servers)
             arrays.lists["best"] = arrays.pools["start"]
         if self._table is not None:
@@ -293,28 +306,28 @@ class Simulator:
         head, calendar = np.zeros(1, state.HEAD), self.workload is not None
         n, J = scenario.servers, len(scenario.pools)
         total = scenario.total_arrival_rate + scenario.capacity
-        head["n"], head["J"], head["R"], head["keeps"] = n, J, scenario.routers, self._keeps
+        head["n"], head["J"], head["R"], head["traits"] = n, J, scenario.routers, self._traits
         head["G"], head["M"] = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
         head["Q"] = tally.BINS if calendar else state.LEVELS
-        head["complete"], head["calendar"] = memory.complete(n), calendar
         head["tick"] = 1.0 if calendar else 1.0 / total
         head["arrival_cut"] = round(scenario.total_arrival_rate / total * 2**32)
-        head["starved"] = scenario.routers
         if announce is not None:
-            head["threshold"], head["stale"] = announce.threshold, not announce.withdraw
-            if announce.recipient == "fewest":
-                sample = announce.sample
-                head["recipient"] = min(sample, scenario.routers) if sample else state.RECIPIENT_FEWEST
+            head["threshold"], head["recipient"] = (
+                announce.threshold,
+                min(announce.sample or 0, scenario.routers),
+            )
         return head
 
 
-def _pools(scenario: Scenario) -> Array:
+def _pools(scenario: Scenario, head: Array) -> Array:
     pools = np.zeros(len(scenario.pools), state.POOL)
     pools["size"] = [pool.size for pool in scenario.pools]
     pools["rate"] = [pool.rate for pool in scenario.pools]
     pools["buffer"] = [state.UNLIMITED if pool.buffer is None else pool.buffer for pool in scenario.pools]
     pools["start"] = np.cumsum(pools["size"]) - pools["size"]
-    pools["cut"], pools["alias"] = stream.alias_columns(pools["size"] * pools["rate"])
+    pools["service_time"] = 1.0 / pools["rate"]
+    share, cut = np.cumsum(pools["size"] * pools["rate"]) / scenario.capacity, float(head["arrival_cut"][0])
+    pools["until"] = np.rint(cut + share * (2**32 - cut)).astype(np.uint64)
     return pools
 
 

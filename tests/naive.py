@@ -99,7 +99,7 @@ class Naive:
             levels,
         )
         self.streams = [Stream(words) for words in spawn(seed, episode).tolist()]
-        self.arrival_stream, self.service_stream, self.message_stream, self.policy_stream = self.streams
+        self.arrival_stream, self.message_stream, self.policy_stream = self.streams
         self.feed, self.fed = workload and workload(np.random.SeedSequence(seed, spawn_key=(episode, 0))), []
         self.advance = self.advance_calendar if workload else self.advance_markov
         self.now, self.size, self.wait, self.lost, self.count = 0.0, 0.0, 0.0, False, Counter()
@@ -113,7 +113,8 @@ class Naive:
         memory = memory or policy.memory
         self.routers = [Router(r, self.pools, self.servers, memory, gap) for r, gap in enumerate(gaps)]
         self.by_held = Ranking(self.routers, len(self.servers) + 1)
-        self.pool_alias = Alias(self.pools, [len(pool.servers) * pool.rate for pool in self.pools])
+        shares = np.cumsum([len(pool.servers) * pool.rate for pool in self.pools]) / scenario.capacity
+        self.untils = [round(self.arrival_cut + share * (2**32 - self.arrival_cut)) for share in shares]
         self.router_alias = Alias(self.routers, scenario.router_shares)
         for server in self.servers if self.announce else []:
             self.hold(self.message_stream.pick(self.routers), server)
@@ -142,10 +143,15 @@ class Naive:
             low, high = self.arrival_stream.draw()
             if low < self.arrival_cut:
                 return self.arrive(high)
-            low, high = self.service_stream.draw()
-            servers = self.pool_alias.pick(high).servers
-            if servers[low * len(servers) >> 32].queue:
-                self.depart(servers[low * len(servers) >> 32])
+            servers = self.pool_of_tick(low).servers
+            if servers[high * len(servers) >> 32].queue:
+                self.depart(servers[high * len(servers) >> 32])
+
+    def pool_of_tick(self, half):
+        return next(pool for pool, until in zip(self.pools, self.untils, strict=True) if half < until)
+
+    def pool_by_rate(self, half):
+        return self.pool_of_tick(self.arrival_cut + (half * (2**32 - self.arrival_cut) >> 32))
 
     def advance_calendar(self):
         if not self.fed:
@@ -200,7 +206,7 @@ class Naive:
         found = server.queue
         server.queue += 1
         pool.by_queue.move(server, server.queue)
-        self.wait = found / pool.rate
+        self.wait = found * (1 / pool.rate)
         if self.feed:
             starts, service = server.departures[-1] if found else self.now, self.size / pool.rate
             server.departures.append(starts + service)
@@ -264,7 +270,7 @@ class Naive:
         low, high = self.policy_stream.draw()
         group = self if step.pool is None else self.pools[step.pool]
         if step.weights == "rate":
-            group = self.pool_alias.pick(high)
+            group = self.pool_by_rate(high)
         return group.servers[low * len(group.servers) >> 32]
 
     def probe(self, router, step):

@@ -205,7 +205,7 @@ def watch(
     simulator.reset(seed, 100 * list(STARTS).index(start) + replication)  # starts are independent
     head, chain = simulator.arrays.head, encode(steps, scenario)
     target = STARTS[start] * theory(regime, n)["mean"] * n
-    while head["inside"][0] < target:
+    while simulator.arrays.pools["inside"].sum() < target:
         simulator.run(encode((Send(),), scenario), max(n // 100, 1))
     began = float(head["now"][0])
     path = [_look(simulator, regime, began)]
@@ -238,7 +238,7 @@ def _look(simulator: Simulator, regime: Regime, began: float) -> tuple[float, fl
     head, law = simulator.arrays.head, _law(simulator)
     elapsed = (float(head["now"][0]) - began) * float(head["tick"][0])
     share = float(law[regime.length]) if law.size > regime.length else 0.0
-    return elapsed, float(head["inside"][0]) / simulator.scenario.servers, share
+    return elapsed, float(simulator.arrays.pools["inside"].sum()) / simulator.scenario.servers, share
 
 
 def seen(regime: Regime, watched: list[Watched]) -> dict[str, Any]:

@@ -8,10 +8,13 @@ from pull_env.kernels.jit import kernel, prefetch, records
 from pull_env.kernels.observe import CHAIN_STEPS, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.run import turn
 from pull_env.kernels.state import (
+    ARRIVALS,
+    CALENDAR,
     INTEGER,
     LIST,
     MEMORY,
-    MESSAGE,
+    MESSAGES,
+    POLICY,
     POOL,
     ROUTER,
     SERVER,
@@ -19,6 +22,7 @@ from pull_env.kernels.state import (
     TAKE,
     USED_ALWAYS,
     count_at,
+    has,
     head_of,
     list_of,
     pool_of,
@@ -28,11 +32,9 @@ from pull_env.kernels.state import (
 from pull_env.kernels.stream import (
     HALF,
     LOW,
-    MESSAGES,
-    POLICY,
-    SERVICE,
     below,
     peek,
+    pool_of_tick,
     server_at_random,
     weighted_pool,
 )
@@ -41,7 +43,7 @@ ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
 HEAD_BYTES = USED_ALWAYS.itemsize
 POOL_BYTES, ROUTER_BYTES, LIST_BYTES, MEMORY_BYTES = (r.itemsize for r in (POOL, ROUTER, LIST, MEMORY))
-SERVER_BYTES, MESSAGE_BYTES, SLOT_BYTES = SERVER.itemsize, MESSAGE.itemsize, INTEGER.itemsize
+SERVER_BYTES = SERVER.itemsize
 
 BATCH = np.dtype(
     [
@@ -69,7 +71,9 @@ def act(view: int, chain: int, steps: int) -> int:
     head = head_of(sight.system)
     if sight.left == 0:
         return ENDED
-    if head.calendar and head.fed == head.F and head.F > 0:  # F = 0: there is nothing more to feed
+    if (
+        has(sight.system, CALENDAR) and head.fed == head.F and head.F > 0
+    ):  # F = 0: there is nothing more to feed
         return HUNGRY
     turn(sight.system, chain, steps, view)
     sight.left = sight.left - 1 if head.router >= 0 else 0
@@ -148,7 +152,6 @@ def fetch(address: int, size: int) -> None:
 def fetch_at_hand(system: int) -> None:
     """Fetch what is known to be needed when the customer at hand is placed, but for the head."""
     head = head_of(system)
-    fetch(head.streams, 128)
     fetch(head.pools, head.J * POOL_BYTES)
     router = head.router
     fetch(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
@@ -164,12 +167,13 @@ def fetch_drawn(system: int, chain: int) -> None:
     if head.router < 0:  # a trace has ended
         return
     fetch_chosen(system, chain)
-    drawn = peek(system, SERVICE)  # the service clock that ticks next
-    pool = weighted_pool(system, drawn >> HALF)
-    server = server_at_random(system, pool, drawn)
-    prefetch(head.servers + server * SERVER_BYTES)
-    if head.threshold > 0:  # its message, and who gets it
-        prefetch(head.messages + server * MESSAGE_BYTES)
+    drawn = peek(system, ARRIVALS)
+    if drawn & LOW < head.arrival_cut:  # the next customer comes before anybody leaves
+        return
+    pool = pool_of_tick(system, drawn & LOW)
+    place = pool_of(system, pool)
+    prefetch(head.servers + (place.start + below(drawn >> HALF, place.size)) * SERVER_BYTES)
+    if head.threshold > 0:  # who gets its message
         router = below(peek(system, MESSAGES) & LOW, head.R)
         prefetch(head.routers + router * ROUTER_BYTES)
         prefetch(head.lists + (router * head.J + pool) * LIST_BYTES)
@@ -182,7 +186,7 @@ def fetch_chosen(system: int, chain: int) -> None:
     pool = step.pool if step.pool >= 0 else weighted_pool(system, drawn >> HALF)
     held = list_of(system, head.router, pool).held
     if step.kind == TAKE and held > 0:
-        slot = head.router * head.n + pool_of(system, pool).start + below(drawn & LOW, held)
-        prefetch(head.slots + slot * SLOT_BYTES)
+        slot = list_of(system, head.router, pool).slots + below(drawn & LOW, held)
+        prefetch(head.slots + slot * INTEGER.itemsize)
     else:
         prefetch(head.servers + server_at_random(system, pool, drawn) * SERVER_BYTES)

@@ -2,9 +2,9 @@
 
 Markov clock: Poisson arrivals and exponential service, uniformised. Every tick is an arrival with a fixed
 probability, else the service clock of a server drawn by rate ticks: a busy server completes, an idle one does
-nothing. No list of busy servers is kept, and arrivals and service ticks do not depend on what a policy did:
-policies on one seed are coupled. `now` counts ticks, all of the same mean length, so averages over ticks are
-averages over time.
+nothing. No list of busy servers is kept, one draw decides a tick (its low half what happens, its high half to
+whom), and arrivals and service ticks do not depend on what a policy did: policies on one seed are coupled.
+`now` counts ticks, all of the same mean length, so averages over ticks are averages over time.
 
 Calendar clock: gaps between arrivals and service requirements are given (drawn outside, or from a trace). A
 server holds one entry in a heap of departures, which is indexed by server.
@@ -16,11 +16,15 @@ from pull_env.kernels.index import lower_level, raise_level
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.messages import announce
 from pull_env.kernels.state import (
+    ARRIVALS,
+    CALENDAR,
     KEEP_QUEUE_INDEX,
     KEEP_VIEW,
     cell_at,
+    has,
     head_of,
     integer_at,
+    pool_at,
     pool_of,
     real_at,
     router_of,
@@ -29,22 +33,19 @@ from pull_env.kernels.state import (
 )
 from pull_env.kernels.steps import RECENT
 from pull_env.kernels.stream import (
-    ARRIVALS,
     HALF,
     LOW,
-    SERVICE,
+    below,
     bits,
-    server_at_random,
-    weighted_pool,
+    pool_of_tick,
     weighted_router,
 )
-from pull_env.kernels.tally import settle
 
 
 @kernel
 def advance(system: int) -> None:
     """Run the system to its next arrival; `head.router` says who is asked, -1 that a trace has ended."""
-    if head_of(system).calendar:
+    if has(system, CALENDAR):
         advance_calendar(system)
     else:
         advance_markov(system)
@@ -57,13 +58,13 @@ def advance_markov(system: int) -> None:
     while True:
         head.now += 1.0
         drawn = bits(system, ARRIVALS)
-        if (drawn & LOW) < head.arrival_cut:
-            arrive(system, weighted_router(system, drawn >> HALF))
+        low, high = drawn & LOW, drawn >> HALF
+        if low < head.arrival_cut:
+            arrive(system, weighted_router(system, high))
             return
-        drawn = bits(system, SERVICE)
-        server = server_at_random(system, weighted_pool(system, drawn >> HALF), drawn)
-        if server_of(system, server).queue > 0:
-            depart(system, server)
+        pool = pool_at(head.pools, pool_of_tick(system, low))
+        server = pool.start + below(high, pool.size)
+        depart(system, server)
 
 
 @kernel
@@ -89,9 +90,8 @@ def advance_calendar(system: int) -> None:
 def arrive(system: int, router: int) -> None:
     """Put the next customer into the hands of `router`."""
     head = head_of(system)
-    head.arrivals += 1
     head.router = router
-    if head.keeps & KEEP_VIEW:
+    if has(system, KEEP_VIEW):
         asked = router_of(system, router)
         asked.gap += RECENT * (head.now - asked.seen - asked.gap)
         asked.seen = head.now
@@ -100,18 +100,24 @@ def arrive(system: int, router: int) -> None:
 
 @kernel
 def depart(system: int, server: int) -> None:
-    """Let a customer leave `server`, which announces itself if it is available now and has no message out."""
+    """Let a customer leave `server` if there is one; it announces itself if it is available and did not yet.
+
+    Without branches: whether a server is busy, or idle after a departure, cannot be foreseen, and a wrong
+    guess costs more than all that is done here.
+    """
     head, place = head_of(system), server_of(system, server)
     pool = pool_of(system, place.pool)
-    settle(system, place.pool)
-    if head.keeps & KEEP_QUEUE_INDEX:
+    busy = place.queue > 0
+    if has(system, KEEP_QUEUE_INDEX) and busy:
         lower_level(head_of(system).by_queue, place.pool, pool.start + pool.size, server, place.queue)
-    place.queue -= 1
-    pool.inside -= 1
-    pool.busy -= place.queue == 0
-    head.inside -= 1
-    head.departures += 1
-    if place.queue < head.threshold and not place.announced:
+    queue, elapsed = place.queue - busy, head.now - head.since
+    idle = busy & (queue == 0)
+    place.queue = queue
+    pool.inside -= busy
+    pool.busy -= idle
+    pool.area += elapsed if busy else 0.0
+    pool.busy_area += elapsed if idle else 0.0
+    if head.threshold > 0 and busy & (queue < head.threshold) & (place.holder < 0):
         announce(system, server)
 
 
@@ -120,17 +126,18 @@ def admit(system: int, server: int) -> float:
     """Add the customer at hand to the queue of `server`, which has room; return its wait."""
     head, place = head_of(system), server_of(system, server)
     pool = pool_of(system, place.pool)
-    settle(system, place.pool)
-    if head.keeps & KEEP_QUEUE_INDEX:
+    elapsed = head.now - head.since
+    if has(system, KEEP_QUEUE_INDEX):
         raise_level(head_of(system).by_queue, place.pool, pool.start + pool.size, server, place.queue)
     found = place.queue
     place.queue = found + 1
     pool.inside += 1
+    pool.area -= elapsed
     pool.busy += found == 0
-    head.inside += 1
-    if head.calendar:
+    pool.busy_area -= elapsed if found == 0 else 0.0
+    if has(system, CALENDAR):
         return enqueue(system, server, found)
-    return found / pool.rate
+    return found * pool.service_time
 
 
 @kernel

@@ -11,8 +11,8 @@ import numpy as np
 from pull_env.kernels.jit import kernel, records
 from pull_env.kernels.observe import CHAIN_STEPS, entry_at, flag_at, observe, outcome_at, view_at
 from pull_env.kernels.run import turn
-from pull_env.kernels.state import STEP, head_of, list_of, real_at
-from pull_env.kernels.stream import HALF, POLICY, bits
+from pull_env.kernels.state import POLICY, STEP, head_of, list_of, real_at
+from pull_env.kernels.stream import HALF, bits
 
 CHAIN_BYTES = CHAIN_STEPS * STEP.itemsize
 

@@ -6,10 +6,9 @@ Layout of the observation: four blocks of n entries: queue lengths, rates, buffe
 from __future__ import annotations
 
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.messages import identity
 from pull_env.kernels.observe import flag_at, part, stamp, view_at, write
 from pull_env.kernels.run import assign, messages_sent, settle_turn
-from pull_env.kernels.state import head_of, message_of, pool_of, server_of
+from pull_env.kernels.state import STALE, has, head_of, place_of, pool_of, server_of
 
 SERVER_ENTRIES = 4
 
@@ -47,7 +46,5 @@ def observe_servers(system: int, router: int, view: int) -> None:
 @kernel
 def holds(system: int, router: int, server: int) -> bool:
     """Return whether `router` holds a pull-message of `server`."""
-    if head_of(system).threshold == 0:  # servers announce nothing, and there is no place for messages
-        return False
-    message = message_of(system, identity(system, router, server))
-    return bool(message.slot >= 0 and message.router == router)
+    out = place_of(system, router, server).value >= 0
+    return bool(out and (has(system, STALE) or server_of(system, server).holder == router))

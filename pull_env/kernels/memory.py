@@ -10,13 +10,23 @@ from __future__ import annotations
 import math
 
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.state import UNLIMITED, group_of, head_of, list_of, memory_of, pool_of, server_of
+from pull_env.kernels.state import (
+    COMPLETE,
+    UNLIMITED,
+    group_of,
+    has,
+    head_of,
+    list_of,
+    memory_of,
+    pool_of,
+    server_of,
+)
 
 
 @kernel
 def entry_of(system: int, router: int, server: int) -> int:
     """Return the entry of `server` in its group, -1 if it is not remembered."""
-    if head_of(system).complete:
+    if has(system, COMPLETE):
         return server
     at, group = -1, group_of(system, server_of(system, server).pool)
     for k in range(head_of(system).M):  # no early end: it cannot be foreseen, which costs more
@@ -87,7 +97,7 @@ def find_best(system: int, router: int, pool: int) -> int:
     """
     best, least, fresh, group = -1, UNLIMITED, 0.0, group_of(system, pool)
     first, last = 0, head_of(system).M
-    if head_of(system).complete:
+    if has(system, COMPLETE):
         first, last = pool_of(system, pool).start, pool_of(system, pool).start + pool_of(system, pool).size
     mixed = head_of(system).G == 1
     for k in range(first, last):

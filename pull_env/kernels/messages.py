@@ -9,37 +9,36 @@ from __future__ import annotations
 from pull_env.kernels.index import count_lowest, lower_level, pick_lowest, raise_level
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.state import (
+    CHOOSY,
     FASTEST,
     KEEP_AGE,
     KEEP_ROUTER_INDEX,
+    MESSAGES,
     OLDEST,
-    RECIPIENT_UNIFORM,
+    POLICY,
+    STALE,
     age_of,
+    has,
     head_of,
     integer_at,
     list_of,
-    message_of,
+    message_id,
+    place_of,
     pool_of,
     router_of,
     server_of,
     slot_of,
 )
-from pull_env.kernels.stream import LOW, MESSAGES, POLICY, below, bits
-
-
-@kernel
-def identity(system: int, router: int, server: int) -> int:
-    """Return where the message of `server` at `router` lies: only stale messages can be out twice."""
-    return router * head_of(system).n + server if head_of(system).stale else server
+from pull_env.kernels.stream import LOW, below, bits
 
 
 @kernel
 def recipient(system: int) -> int:
     """Return the router that an announcement goes to."""
     head, R = head_of(system), head_of(system).R
-    if head.recipient == RECIPIENT_UNIFORM:
+    if not has(system, CHOOSY):
         return below(bits(system, MESSAGES) & LOW, R)
-    if head.recipient < 0:
+    if head.recipient == 0:
         k = below(bits(system, MESSAGES) & LOW, count_lowest(head_of(system).by_held, 0))
         return pick_lowest(head_of(system).by_held, 0, R, k)
     best = -1
@@ -73,90 +72,120 @@ def announce(system: int, server: int) -> None:
 @kernel
 def hold(system: int, router: int, server: int) -> None:
     """Put the message of `server` into the lists of `router`; one that it holds already stays as it is."""
-    head, place = head_of(system), server_of(system, server)
-    place.announced = 1
-    router_of(system, router).last = server
-    message = message_of(system, identity(system, router, server))
-    if message.slot >= 0:
+    sender, holder = server_of(system, server), router_of(system, router)
+    sender.holder = router
+    holder.last = server
+    place = place_of(system, router, server)
+    if has(system, STALE) and place.value >= 0:
         return
-    mine, holder = list_of(system, router, place.pool), router_of(system, router)
-    message.slot, message.router = mine.held, router
-    slot_of(system, router, place.pool, mine.held).value = server
+    mine = list_of(system, router, sender.pool)
+    place.value = mine.held
+    slot_of(system, mine, mine.held).value = server
     mine.held += 1
-    if head.keeps & KEEP_ROUTER_INDEX:
+    if has(system, KEEP_ROUTER_INDEX):
         raise_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
-    head.starved -= holder.held == 0
     holder.held += 1
-    if head.keeps & KEEP_AGE:
-        age = age_of(system, identity(system, router, server))
-        age.sent = head.sent
-        head.sent += 1
-        age.older, age.newer = mine.newest, -1
-        if mine.newest >= 0:
-            age_of(system, mine.newest).newer = identity(system, router, server)
-        else:
-            mine.oldest = identity(system, router, server)
-        mine.newest = identity(system, router, server)
+    if has(system, KEEP_AGE):
+        join_ages(system, router, server)
 
 
 @kernel
 def drop(system: int, router: int, server: int) -> None:
     """Take the message of `server` out of the lists of `router`."""
-    head = head_of(system)
-    pool = server_of(system, server).pool
-    mine, holder = list_of(system, router, pool), router_of(system, router)
-    message = message_of(system, identity(system, router, server))
+    mine, holder = list_of(system, router, server_of(system, server).pool), router_of(system, router)
+    place = place_of(system, router, server)
     mine.held -= 1
-    moved = slot_of(system, router, pool, mine.held).value  # the last one fills the gap
-    slot_of(system, router, pool, message.slot).value = moved
-    message_of(system, identity(system, router, moved)).slot = message.slot
-    message.slot = -1
-    if head.keeps & KEEP_ROUTER_INDEX:
+    moved = slot_of(system, mine, mine.held).value  # the last one fills the gap
+    slot_of(system, mine, place.value).value = moved
+    place_of(system, router, moved).value = place.value
+    place.value = -1
+    if has(system, KEEP_ROUTER_INDEX):
         lower_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
     holder.held -= 1
-    head.starved += holder.held == 0
-    if head.keeps & KEEP_AGE:
-        age = age_of(system, identity(system, router, server))
-        if age.older >= 0:
-            age_of(system, age.older).newer = age.newer
-        else:
-            mine.oldest = age.newer
-        if age.newer >= 0:
-            age_of(system, age.newer).older = age.older
-        else:
-            mine.newest = age.older
+    if has(system, KEEP_AGE):
+        leave_ages(system, router, server)
+
+
+@kernel
+def join_ages(system: int, router: int, server: int) -> None:
+    """Let the message of `server` be the newest in its list at `router`."""
+    head, mine = head_of(system), list_of(system, router, server_of(system, server).pool)
+    message = message_id(system, router, server)
+    age = age_of(system, message)
+    age.sent = head.sent
+    head.sent += 1
+    age.older, age.newer = mine.newest, -1
+    if mine.newest >= 0:
+        age_of(system, mine.newest).newer = message
+    else:
+        mine.oldest = message
+    mine.newest = message
+
+
+@kernel
+def leave_ages(system: int, router: int, server: int) -> None:
+    """Link the neighbours in age of the message of `server`, which leaves its list at `router`."""
+    mine = list_of(system, router, server_of(system, server).pool)
+    age = age_of(system, message_id(system, router, server))
+    if age.older >= 0:
+        age_of(system, age.older).newer = age.newer
+    else:
+        mine.oldest = age.newer
+    if age.newer >= 0:
+        age_of(system, age.newer).older = age.older
+    else:
+        mine.newest = age.older
 
 
 @kernel
 def withdraw(system: int, router: int, server: int) -> None:
     """Withdraw the message of a server that `router` brought to its threshold; tell another holder."""
-    holder = message_of(system, server).router
+    sender = server_of(system, server)
+    holder = sender.holder
     drop(system, holder, server)
-    server_of(system, server).announced = 0
+    sender.holder = -1
     head_of(system).removes += holder != router
 
 
 @kernel
 def choose(system: int, router: int, pool: int, order: int) -> int:
     """Return a server whose message `router` holds, from `pool` (-1: any), by `order`; -1: none."""
-    held = router_of(system, router).held if pool < 0 else list_of(system, router, pool).held
+    if pool >= 0:
+        held = list_of(system, router, pool).held
+    else:
+        held = router_of(system, router).held
     if held == 0:
         return -1
-    if order == OLDEST:
+    if has(system, KEEP_AGE) and order == OLDEST:
         return oldest(system, router, pool)
-    least = (
-        fastest_held(system, router) if order == FASTEST and pool < 0 else 0.0
-    )  # pools of lower rate are passed over
-    first, last = (0, head_of(system).J) if pool < 0 else (pool, pool + 1)
-    if least > 0.0:
-        held = 0
-        for j in range(first, last):
-            held += list_of(system, router, j).held if pool_of(system, j).rate >= least else 0
+    if order == FASTEST and pool < 0:
+        return pick_fastest(system, router)
+    return pick(system, router, pool, below(bits(system, POLICY) & LOW, held))
+
+
+@kernel
+def pick(system: int, router: int, pool: int, k: int) -> int:
+    """Return the server of the k-th message that `router` holds from `pool`, of all (-1) pool by pool."""
+    at, before, total = max(pool, 0), 0, 0
+    if pool < 0:
+        for j in range(head_of(system).J - 1):  # no early end: it could not be foreseen, which costs more
+            total += list_of(system, router, j).held
+            at += k >= total
+            before = total if k >= total else before
+    return int(slot_of(system, list_of(system, router, at), k - before).value)
+
+
+@kernel
+def pick_fastest(system: int, router: int) -> int:
+    """Return the server of one of the messages that `router` holds from the fastest pools of its holdings."""
+    least, held = fastest_held(system, router), 0
+    for j in range(head_of(system).J):
+        held += list_of(system, router, j).held if pool_of(system, j).rate >= least else 0
     k = below(bits(system, POLICY) & LOW, held)
-    for j in range(first, last):
+    for j in range(head_of(system).J):
         if pool_of(system, j).rate >= least:
             if k < list_of(system, router, j).held:
-                return int(slot_of(system, router, j, k).value)
+                return pick(system, router, j, k)
             k -= list_of(system, router, j).held
     return -1
 

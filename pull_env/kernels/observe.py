@@ -151,10 +151,12 @@ def observe_state(system: int, router: int, view: int) -> None:
                 servers -= count_above(head.by_queue, pool, queue + 1)
             write(view, at + pool * POOL_STATE_ENTRIES + queue, servers / size)
     at += head.J * POOL_STATE_ENTRIES
-    out = 0
+    out, starved = 0, 0
     for other in range(head.R):
-        out += router_of(system, other).held
-    write(view, at, head.starved / head.R)
+        held = router_of(system, other).held
+        out += held
+        starved += held == 0
+    write(view, at, starved / head.R)
     write(view, at + 1, router_of(system, router).held / max(out, 1))
 
 

@@ -7,9 +7,24 @@ from pull_env.kernels.jit import kernel
 from pull_env.kernels.memory import note_assignment
 from pull_env.kernels.messages import hold, withdraw
 from pull_env.kernels.observe import observe, outcome_at, view_at
-from pull_env.kernels.state import KEEP_MEMORY, head_of, list_of, pool_of, router_of, server_of, step_at
+from pull_env.kernels.state import (
+    ADDRESS,
+    ADDRESS_BITS,
+    KEEP_MEMORY,
+    MESSAGES,
+    PLAIN,
+    POLICY,
+    STALE,
+    has,
+    head_of,
+    list_of,
+    pool_of,
+    router_of,
+    server_of,
+    step_at,
+)
 from pull_env.kernels.steps import serve
-from pull_env.kernels.stream import LOW, MESSAGES, POLICY, below, bits
+from pull_env.kernels.stream import LOW, below, bits
 from pull_env.kernels.tally import count_accepted
 
 
@@ -56,12 +71,12 @@ def assign(system: int, router: int, server: int) -> None:
         found = spot.queue
         head.wait = admit(system, server)
         count_accepted(system, spot.pool, found, head.wait)
-    if spot.announced:
-        if head.stale:
-            spot.announced = 0  # it will announce itself again, whatever is still out
+    if spot.holder >= 0:
+        if has(system, STALE):
+            spot.holder = -1  # it will announce itself again, whatever is still out
         elif spot.queue >= head.threshold:
             withdraw(system, router, server)
-    if head.keeps & KEEP_MEMORY:
+    if has(system, KEEP_MEMORY):
         note_assignment(system, router, server)
 
 
@@ -72,6 +87,14 @@ def rollout(system: int, chain: int, steps: int, customers: int) -> int:
     Returns:
         How many were placed: fewer where customers came to an end. With none at hand it runs to the first.
     """
+    if system >> ADDRESS_BITS == PLAIN:
+        return loop(system & ADDRESS, chain, steps, customers)  # compiled without what the traits rule out
+    return loop(system, chain, steps, customers)
+
+
+@kernel
+def loop(system: int, chain: int, steps: int, customers: int) -> int:
+    """Do what `rollout` does."""
     head = head_of(system)
     placed = 0
     while True:

@@ -1,9 +1,10 @@
 """The state of a system: few arrays of records, so that what one event touches lies close together.
 
-A kernel knows a system by one integer, the address of its head; the head holds the addresses of the other
-arrays. So a call passes one word (a tuple of the arrays would pass a hundred and fifty, and ran four times
-slower), and a batch of systems is an array of integers. `pull_env.system.Simulator` owns the arrays and keeps
-them alive.
+A kernel knows a system by one integer, its handle: the address of its head, which holds the addresses of the
+other arrays, and the traits of the run. So a call passes one word (a tuple of the arrays would pass a hundred
+and fifty, and ran four times slower), a batch of systems is an array of integers, and a loop that fixes the
+traits is compiled without what they rule out (`run.rollout`). `pull_env.system.Simulator` owns the arrays and
+keeps them alive.
 
 Symbols: n servers, J pools, R routers, M servers that a router remembers in each of G groups (the pools, or
 one of all servers), Q bins of the law of the wait, F customers fed to the calendar at a time.
@@ -15,15 +16,27 @@ from typing import Any
 
 import numpy as np
 
-from pull_env.kernels.jit import kernel, records
+from pull_env.kernels.jit import elements, kernel, records, tagged
 
 UNLIMITED = 2**31 - 1  # buffer of a server without a limit
 LEVELS = 65_536  # queue lengths told apart by `Inspect` and the law of the wait; longer ones count so
 WAIT_BINS_PER_OCTAVE = 64  # calendar clock: realised waits are binned by their logarithm
 WAIT_OCTAVES = (-30, 50)
 
-# What the policy of the run needs kept, as bits of `head.keeps`: what no step reads is not maintained.
+ARRIVALS, MESSAGES, POLICY = range(3)  # sources of chance, each with a stream of its own
+STREAMS = 3
+
+# The traits of a run, as bits of `head.traits` and of the handle of the system: what the policy needs kept
+# (what no step reads is not maintained), and the rules of its clock, messages and memory.
 KEEP_AGE, KEEP_QUEUE_INDEX, KEEP_ROUTER_INDEX, KEEP_MEMORY, KEEP_VIEW = 1, 2, 4, 8, 16
+CALENDAR = 32  # a calendar of departures is the clock; else the Markov clock
+STALE = 64  # a pull-message is never withdrawn, and may be stale when it is taken
+CHOOSY = 128  # a server chooses the router that it announces itself to
+COMPLETE = 256  # a router remembers every server, entry k being that of server k
+PLAIN = 0  # a Markov clock and the simplest messages: the kernels have a loop of its own for it
+
+ADDRESS_BITS = 48  # a handle is the address of the head and, above these bits, the traits
+ADDRESS = (1 << ADDRESS_BITS) - 1
 
 USED_ALWAYS = np.dtype(
     [
@@ -34,12 +47,10 @@ USED_ALWAYS = np.dtype(
         ("M", np.int64),
         ("G", np.int64),
         ("Q", np.int64),
-        ("streams", np.int64),
         ("pools", np.int64),
         ("servers", np.int64),
         ("routers", np.int64),
         ("lists", np.int64),
-        ("messages", np.int64),
         ("slots", np.int64),
         ("memory", np.int64),
         ("law", np.int64),
@@ -47,12 +58,12 @@ USED_ALWAYS = np.dtype(
         # fixed for a run
         ("arrival_cut", np.uint64),  # Markov clock: an event is an arrival with this probability, x 2^32
         ("tick", np.float64),  # time units a tick of `now`: 1 / (arrival rate + capacity); calendar: 1
-        ("calendar", np.int64),  # 0: Markov clock, 1: calendar of departures
-        ("keeps", np.int64),  # KEEP_* bits
+        ("traits", np.int64),
         ("threshold", np.int64),  # a server with fewer customers is available; 0: servers announce nothing
-        ("stale", np.int64),  # 1: a pull-message is never withdrawn, and may be stale when it is taken
-        ("complete", np.int64),  # 1: a router remembers every server, entry k being that of server k
-        ("recipient", np.int64),  # RECIPIENT_*, or d > 0: the router with fewest messages among d sampled
+        (
+            "recipient",
+            np.int64,
+        ),  # if CHOOSY, the router with fewest messages: of this many sampled, 0: of all
         # the customer at hand
         ("router", np.int64),  # asked router; -1: there is no customer (a trace has ended)
         # the customer placed last
@@ -63,22 +74,21 @@ USED_ALWAYS = np.dtype(
         ("lost", np.int64),  # 1: it was blocked
         # the run so far
         ("now", np.float64),  # in ticks
-        ("inside", np.int64),  # customers in the system
-        ("arrivals", np.int64),
-        ("departures", np.int64),
-        ("starved", np.int64),  # routers that hold no pull-message
+        ("since", np.float64),  # the areas of all pools are complete up to this tick
+        ("streams", np.uint64, (STREAMS, 4)),
         # messages counted, by kind
         ("pulls", np.int64),
         ("removes", np.int64),
         ("probes", np.int64),
         ("updates", np.int64),
-        ("F", np.int64),
     ]
 )
 HEAD = np.dtype(
     [
         *USED_ALWAYS.descr,  # first, as few cache lines as can be
+        ("F", np.int64),
         ("sent", np.int64),  # pull-messages sent since the start: the age of a message
+        ("messages", np.int64),
         ("ages", np.int64),
         ("limits", np.int64),
         ("table", np.int64),
@@ -97,20 +107,22 @@ HEAD = np.dtype(
     ],
     align=True,
 )
-RECIPIENT_UNIFORM, RECIPIENT_FEWEST = 0, -1
+FIRST_STREAM = HEAD.fields["streams"][1]  # type: ignore[index]
 
 POOL = np.dtype(
     [
-        ("cut", np.uint64),  # alias table over the capacities N_j mu_j
-        ("alias", np.int64),
+        (
+            "until",
+            np.uint64,
+        ),  # Markov clock: it ticks by 32 random bits below this, not below the last pool's
         ("start", np.int64),  # the pool's servers are start, ..., start + size - 1
         ("size", np.int64),
         ("buffer", np.int64),
         ("rate", np.float64),
+        ("service_time", np.float64),  # mean: 1 / rate
         ("inside", np.int64),  # customers in the pool
         ("busy", np.int64),  # busy servers
-        ("since", np.float64),  # the areas are complete up to this tick
-        ("area", np.float64),  # integral of inside, in ticks
+        ("area", np.float64),  # integral of inside, in ticks: see `tally.settle_all`
         ("busy_area", np.float64),
         ("accepted", np.int64),
         ("blocked", np.int64),
@@ -126,10 +138,9 @@ SERVER = np.dtype(
     [
         ("queue", np.int32),  # customers, the one in service included
         ("pool", np.int32),
-        (
-            "announced",
-            np.int32,
-        ),  # 1: a pull-message is out (stale protocol: sent since the last arrival here)
+        ("holder", np.int32),  # router that got its pull-message, -1: none is out (stale protocol: none was
+        # sent since the last arrival here)
+        ("slot", np.int32),  # place of that message in the holder's slots (stale protocol: see `place_of`)
     ],
     align=True,
 )
@@ -150,25 +161,16 @@ ROUTER = np.dtype(
 
 LIST = np.dtype(
     [
+        ("slots", np.int64),  # where its messages begin in the array of slots
         ("held", np.int64),  # pull-messages that this router holds from this pool
-        ("oldest", np.int64),  # message identities, -1: none
-        ("newest", np.int64),
-        (
-            "best",
-            np.int64,
-        ),  # entry of the memory: see `find_best`; -1: none
-        ("cycle", np.int64),  # weighted round robin: next server of the pool, counted from its start
+        ("oldest", np.int32),  # message identities, -1: none
+        ("newest", np.int32),
+        ("best", np.int32),  # entry of the memory: see `find_best`; -1: none
+        ("cycle", np.int32),  # weighted round robin: next server of the pool, counted from its start
         ("credit", np.float64),  # weighted round robin: capacity owed to the pool
         ("answer", np.float64),  # recent mean of the waits that probes of this pool promised
         ("idle", np.float64),  # recent share of probes of this pool that found an idle server
-    ],
-    align=True,
-)
-
-MESSAGE = np.dtype(
-    [
-        ("slot", np.int32),  # place in the holder's slots, -1: not out
-        ("router", np.int32),  # the holder
+        ("unused", np.int64),  # a record fills a cache line
     ],
     align=True,
 )
@@ -213,7 +215,7 @@ TAKE, RECALL, SEND, PROBE, INSPECT, CYCLE, LAST, LOOKUP = range(8)
 UNIFORM, RATE = range(2)
 RANDOM, OLDEST, FASTEST = range(3)
 BY_QUEUE, BY_DELAY, BY_QUEUE_THEN_SPEED, BY_WORK = range(4)
-
+SERVER_BYTES, SLOT_BYTES = SERVER.itemsize, SERVER.fields["slot"][1]  # type: ignore[index]
 
 # Arrays of plain numbers are read as records of one field.
 INTEGER = np.dtype([("value", np.int32)])
@@ -232,84 +234,72 @@ INDEX = np.dtype(
     ]
 )
 
-# How kernels reach a record: by the address of its array and its place there.
-head_at, pool_at, server_at, router_at = records(HEAD), records(POOL), records(SERVER), records(ROUTER)
-list_at, message_at, memory_at, step_at = records(LIST), records(MESSAGE), records(MEMORY), records(STEP)
-work_at, cell_at, stream_at, index_at = records(WORK), records(CELL), records(STREAM), records(INDEX)
+# How kernels reach a record: by the address of its array and its place there, or by the handle of a system.
+pool_at, router_at, list_at = records(POOL), records(ROUTER), records(LIST)
+memory_at, step_at, cell_at = records(MEMORY), records(STEP), records(CELL)
+stream_at, index_at = records(STREAM), records(INDEX)
 integer_at, count_at, real_at = records(INTEGER), records(COUNT), records(REAL)
-age_at = records(AGE)
+head_of = tagged(HEAD, ADDRESS_BITS)
+pool_of = elements(HEAD, ADDRESS_BITS, "pools", POOL)
+server_of = elements(HEAD, ADDRESS_BITS, "servers", SERVER)
+router_of = elements(HEAD, ADDRESS_BITS, "routers", ROUTER)
+age_of = elements(HEAD, ADDRESS_BITS, "ages", AGE)  # of a pull-message: router x head.apart + server
+work_of = elements(HEAD, ADDRESS_BITS, "work", WORK)
+asked_of = elements(HEAD, ADDRESS_BITS, "asked", INTEGER)  # names the server asked in this place
 
 
 @kernel
-def head_of(system: int) -> Any:
-    """Return the one record that holds the numbers of `system` and the addresses of its arrays."""
-    return head_at(system, 0)
+def has(system: int, traits: int) -> bool:
+    """Return whether the run has any of `traits`; known without a look at memory."""
+    return (system >> ADDRESS_BITS) & traits != 0
 
 
 @kernel
-def pool_of(system: int, pool: int) -> Any:
-    """Return the record of a pool."""
-    return pool_at(head_at(system, 0).pools, pool)
-
-
-@kernel
-def server_of(system: int, server: int) -> Any:
-    """Return the record of a server."""
-    return server_at(head_at(system, 0).servers, server)
-
-
-@kernel
-def router_of(system: int, router: int) -> Any:
-    """Return the record of a router."""
-    return router_at(head_at(system, 0).routers, router)
+def stream_of(system: int, which: int) -> Any:
+    """Return the words of a random stream, which lie in the head."""
+    return stream_at((system & ADDRESS) + FIRST_STREAM, which)
 
 
 @kernel
 def list_of(system: int, router: int, pool: int) -> Any:
     """Return what a router holds and knows of a pool."""
-    head = head_at(system, 0)
+    head = head_of(system)
     return list_at(head.lists, router * head.J + pool)
 
 
 @kernel
-def message_of(system: int, message: int) -> Any:
-    """Return the record of a pull-message, by its identity."""
-    return message_at(head_at(system, 0).messages, message)
+def message_id(system: int, router: int, server: int) -> int:
+    """Return the identity of the message of `server` at `router`: only stale messages can be out twice."""
+    return router * head_of(system).n + server if has(system, STALE) else server
 
 
 @kernel
-def age_of(system: int, message: int) -> Any:
-    """Return where a pull-message stands in order of age, by its identity."""
-    return age_at(head_at(system, 0).ages, message)
+def place_of(system: int, router: int, server: int) -> Any:
+    """Return the cell that says in which slot the message of `server` at `router` lies.
+
+    It is a field of the server, in the cache line that is needed anyway; of a stale message an item of an
+    array.
+    """
+    head = head_of(system)
+    if has(system, STALE):
+        return integer_at(head.messages, router * head.n + server)
+    return integer_at(head.servers + server * SERVER_BYTES + SLOT_BYTES, 0)
 
 
 @kernel
-def slot_of(system: int, router: int, pool: int, slot: int) -> Any:
-    """Return the cell that names the server of a router's message, by its place in the list of a pool."""
-    head = head_at(system, 0)
-    return integer_at(head.slots, router * head.n + pool_at(head.pools, pool).start + slot)
+def slot_of(system: int, mine: Any, slot: int) -> Any:
+    """Return the cell that names the server of a message, by its place in the list `mine` of a router."""
+    return integer_at(head_of(system).slots, mine.slots + slot)
 
 
 @kernel
 def memory_of(system: int, router: int, group: int, entry: int) -> Any:
     """Return an entry of a router's memory."""
-    head = head_at(system, 0)
+    head = head_of(system)
     return memory_at(head.memory, (router * head.G + group) * head.M + entry)
-
-
-@kernel
-def work_of(system: int, server: int) -> Any:
-    """Return the record of a server on the calendar."""
-    return work_at(head_at(system, 0).work, server)
-
-
-@kernel
-def asked_of(system: int, place: int) -> Any:
-    """Return the cell that names the server asked in this place for the customer at hand."""
-    return integer_at(head_at(system, 0).asked, place)
 
 
 @kernel
 def group_of(system: int, pool: int) -> int:
     """Return the group of a router's memory that holds servers of `pool`."""
-    return pool if head_at(system, 0).G > 1 else 0
+    return pool if head_of(system).G > 1 else 0

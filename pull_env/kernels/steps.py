@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from pull_env.kernels.index import count_lowest, lowest_level, pick_lowest
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.memory import recall, remember
@@ -13,18 +15,23 @@ from pull_env.kernels.state import (
     BY_DELAY,
     BY_QUEUE_THEN_SPEED,
     BY_WORK,
+    CALENDAR,
     CYCLE,
     INSPECT,
     KEEP_MEMORY,
+    KEEP_QUEUE_INDEX,
     KEEP_VIEW,
     LAST,
     LOOKUP,
+    POLICY,
     PROBE,
     RATE,
     RECALL,
     SEND,
+    STALE,
     TAKE,
     asked_of,
+    has,
     head_of,
     integer_at,
     list_of,
@@ -34,7 +41,7 @@ from pull_env.kernels.state import (
     server_of,
     work_of,
 )
-from pull_env.kernels.stream import HALF, LOW, POLICY, below, bits, server_at_random, weighted_pool
+from pull_env.kernels.stream import HALF, LOW, below, bits, server_at_random, weighted_pool
 
 RECENT = 1 / 16  # weight of the latest in a router's running means
 
@@ -47,12 +54,12 @@ def serve(system: int, router: int, step: Any) -> int:
     if step.kind == PROBE:
         return probe(system, router, step)
     if step.kind == SEND:
-        return draw_server(system, step)
-    if step.kind == INSPECT:
+        return drawn_server(system, step.pool, step.weights, bits(system, POLICY))
+    if has(system, KEEP_QUEUE_INDEX) and step.kind == INSPECT:
         return inspect(system, step)
     if step.kind == CYCLE:
         return cycle(system, router, step)
-    if step.kind == RECALL:
+    if has(system, KEEP_MEMORY) and step.kind == RECALL:
         return recall(system, router, step.pool)
     if step.kind == LAST:
         return int(router_of(system, router).last)
@@ -71,20 +78,18 @@ def take(system: int, router: int, step: Any) -> int:
     """
     server = choose(system, router, step.pool, step.order)
     if server >= 0:
-        if head_of(system).stale:
+        if has(system, STALE):
             drop(system, router, server)
-        if head_of(system).keeps & KEEP_MEMORY:
+        if has(system, KEEP_MEMORY):
             remember(system, router, server, head_of(system).threshold - 1)
     return server
 
 
 @kernel
-def draw_server(system: int, step: Any) -> int:
-    """Draw a server: of the pool, or of all, uniformly or by rate; one draw of the stream."""
-    drawn = bits(system, POLICY)
-    pool = int(step.pool)
+def drawn_server(system: int, pool: int, weights: int, drawn: np.uint64) -> int:
+    """Return the server of `pool` (-1: all, uniformly or by rate) that 64 random bits pick."""
     if pool < 0:
-        if step.weights != RATE:
+        if weights != RATE:
             return below(drawn & LOW, head_of(system).n)
         pool = weighted_pool(system, drawn >> HALF)
     return server_at_random(system, pool, drawn)
@@ -95,11 +100,11 @@ def probe(system: int, router: int, step: Any) -> int:
     """Ask servers one at a time until one promises a wait of `stop_at` or less; return the best."""
     population = head_of(system).n if step.pool < 0 else pool_of(system, step.pool).size
     at_most = step.at_most if step.replace else min(step.at_most, population)
-    best, least, speed, asked = -1, 0.0, 0.0, 0
+    best, least, speed, asked = -1, math.inf, 0.0, 0
     while asked < at_most:
-        server = draw_server(system, step)
+        server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
         while not step.replace and contains(head_of(system).asked, asked, server):
-            server = draw_server(system, step)
+            server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
         asked_of(system, asked).value = server
         asked += 1
         head_of(system).answers = asked
@@ -108,14 +113,16 @@ def probe(system: int, router: int, step: Any) -> int:
         rate = pool_of(system, pool).rate
         note_answer(system, router, server, queue, step)
         value = promise(queue, rate, step.rank)
-        if step.rank == BY_WORK:
+        if has(system, CALENDAR) and step.rank == BY_WORK:
             value = work_left(system, server)
-        better = value == least and rate > speed and step.rank == BY_QUEUE_THEN_SPEED
-        if best < 0 or value < least or better:
-            best, least, speed = server, value, rate
-        if queue / rate <= step.stop_at:
+        faster = (value == least) & (rate > speed) & (step.rank == BY_QUEUE_THEN_SPEED)
+        better = (value < least) | faster  # no branch: it could not be foreseen
+        best = server if better else best
+        least = value if better else least
+        speed = rate if better else speed
+        if step.stop_at >= 0.0 and queue / rate <= step.stop_at:
             break
-    if step.recall:
+    if has(system, KEEP_MEMORY) and step.recall:
         best = better_remembered(system, router, step, best, asked)
         for k in range(asked):  # now, as the oldest entries that make room were to be considered
             remember(
@@ -154,10 +161,9 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
 @kernel
 def note_answer(system: int, router: int, server: int, queue: int, step: Any) -> None:
     """Keep what the answer of a probe tells the router; one that recalls remembers its answers at its end."""
-    keeps = head_of(system).keeps
-    if keeps & KEEP_MEMORY and not step.recall:
+    if has(system, KEEP_MEMORY) and not step.recall:
         remember(system, router, server, queue)
-    if keeps & KEEP_VIEW:
+    if has(system, KEEP_VIEW):
         pool = server_of(system, server).pool
         mine = list_of(system, router, pool)
         mine.answer += RECENT * (queue / pool_of(system, pool).rate - mine.answer)
@@ -178,7 +184,7 @@ def inspect(system: int, step: Any) -> int:
     """
     head_of(system).probes += 2 * head_of(system).n
     head_of(system).answers = -1
-    if step.rank == BY_WORK and not any_idle(system):
+    if has(system, CALENDAR) and step.rank == BY_WORK and not any_idle(system):
         return least_work(system)
     J, index = head_of(system).J, head_of(system).by_queue
     least, speed = merit(system, 0, step.rank)

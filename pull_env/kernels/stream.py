@@ -16,14 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.state import head_of, pool_at, router_at, stream_at
-
-ARRIVALS, SERVICE, MESSAGES, POLICY = range(4)
-STREAMS = 4
+from pull_env.kernels.state import STREAMS, head_of, pool_at, router_at, stream_of
 
 U = np.uint64
 LOW = U(0xFFFFFFFF)
 HALF = U(32)
+WHOLE = U(1 << 32)
 S17, S19, S23, S41, S45 = U(17), U(19), U(23), U(41), U(45)
 
 
@@ -36,7 +34,7 @@ def spawn(seed: int, episode: int = 0) -> npt.NDArray[np.uint64]:
 @kernel
 def peek(system: int, which: int) -> np.uint64:
     """Return the 64 random bits that `bits` will draw next from stream `which` of `system`."""
-    words = stream_at(head_of(system).streams, which)
+    words = stream_of(system, which)
     total = words.a + words.d
     return ((total << S23) | (total >> S41)) + words.a
 
@@ -44,7 +42,7 @@ def peek(system: int, which: int) -> np.uint64:
 @kernel
 def bits(system: int, which: int) -> np.uint64:
     """Draw 64 random bits from stream `which` of `system` and move it on."""
-    words = stream_at(head_of(system).streams, which)
+    words = stream_of(system, which)
     a, b, c, d = words.a, words.b, words.c, words.d
     drawn = peek(system, which)
     shifted = b << S17
@@ -71,23 +69,29 @@ def server_at_random(system: int, pool: int, drawn: np.uint64) -> Any:
 
 
 @kernel
+def pool_of_tick(system: int, half: np.uint64) -> Any:
+    """Return the pool of a server drawn by rate, from 32 random bits that are no arrival."""
+    head, pool = head_of(system), 0
+    for j in range(head.J - 1):
+        pool += half >= pool_at(head.pools, j).until  # a sum, as where it ends could not be foreseen
+    return pool
+
+
+@kernel
 def weighted_pool(system: int, half: np.uint64) -> Any:
-    """Return a pool in proportion to the capacities, from 32 random bits, by the alias method.
-
-    The integer part of half x J picks a column, the fraction, 32 bits as well, picks one of its two ends.
-
-    Source: A. J. Walker, "An efficient method for generating discrete random variables", ACM TOMS 3 (1977).
-    """
-    head = head_of(system)
-    scaled = half * U(head.J)
-    k: Any = np.int64(scaled >> HALF)
-    column = pool_at(head.pools, k)
-    return k if (scaled & LOW) < column.cut else column.alias
+    """Return a pool in proportion to the capacities, from 32 random bits."""
+    cut = head_of(system).arrival_cut
+    return pool_of_tick(system, cut + ((half * (WHOLE - cut)) >> HALF))
 
 
 @kernel
 def weighted_router(system: int, half: np.uint64) -> Any:
-    """Return a router by its share of arrivals, from 32 random bits, as `weighted_pool` does."""
+    """Return a router by its share of arrivals, from 32 random bits, by the alias method.
+
+    The integer part of half x R picks a column, the fraction, 32 bits as well, picks one of its two ends.
+
+    Source: A. J. Walker, "An efficient method for generating discrete random variables", ACM TOMS 3 (1977).
+    """
     head = head_of(system)
     scaled = half * U(head.R)
     k: Any = np.int64(scaled >> HALF)

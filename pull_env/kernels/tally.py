@@ -10,26 +10,34 @@ from __future__ import annotations
 import math
 
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.state import WAIT_BINS_PER_OCTAVE, WAIT_OCTAVES, count_at, head_of, pool_of
+from pull_env.kernels.state import (
+    CALENDAR,
+    WAIT_BINS_PER_OCTAVE,
+    WAIT_OCTAVES,
+    count_at,
+    has,
+    head_of,
+    pool_of,
+)
 
 FIRST_OCTAVE = WAIT_OCTAVES[0]
 BINS = (WAIT_OCTAVES[1] - WAIT_OCTAVES[0]) * WAIT_BINS_PER_OCTAVE + 1
 
 
 @kernel
-def settle(system: int, pool: int) -> None:
-    """Bring the areas of `pool` up to now; call it before its numbers change."""
-    p, now = pool_of(system, pool), head_of(system).now
-    p.area += p.inside * (now - p.since)
-    p.busy_area += p.busy * (now - p.since)
-    p.since = now
-
-
-@kernel
 def settle_all(system: int) -> None:
-    """Bring the areas of all pools up to now; call it before they are read."""
-    for pool in range(head_of(system).J):
-        settle(system, pool)
+    """Bring the areas of all pools up to now; call it before they are read.
+
+    A customer adds the time from its arrival to its departure. So with times counted from `since`, when they
+    were settled last, an arrival subtracts its time from the area, a departure adds its own, and whoever is
+    inside now adds the time now: one addition an event, and no product.
+    """
+    head = head_of(system)
+    for j in range(head.J):
+        pool = pool_of(system, j)
+        pool.area += pool.inside * (head.now - head.since)
+        pool.busy_area += pool.busy * (head.now - head.since)
+    head.since = head.now
 
 
 @kernel
@@ -40,7 +48,7 @@ def count_accepted(system: int, pool: int, queue: int, wait: float) -> None:
     p.waited += queue > 0
     p.found += queue
     level = min(queue, head_of(system).Q - 1)
-    if head_of(system).calendar:
+    if has(system, CALENDAR):
         p.wait += wait
         p.service += head_of(system).size / p.rate
         level = wait_bin(wait)

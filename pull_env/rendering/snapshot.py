@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pull_env.kernels.state import CALENDAR
 from pull_env.results import measures
 from pull_env.system import Simulator
 
@@ -62,7 +63,7 @@ class Snapshot:
         totals = {name: arrays.head[name] for name in arrays.head.dtype.names or ()}
         by_pool = {name: arrays.pools[None][name] for name in arrays.pools.dtype.names or ()}
         with np.errstate(divide="ignore", invalid="ignore"):  # nothing to divide by at the start
-            means = measures(self.scenario, totals, by_pool, bool(head["calendar"]))
+            means = measures(self.scenario, totals, by_pool, bool(head["traits"] & CALENDAR))
         accepted = arrays.pools["accepted"].any()
         self.wait = float(means["wait"][0]) if accepted else float("nan")
         self.messages, self.cost = float(means["total"][0]), float(means["cost"][0])

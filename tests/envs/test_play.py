@@ -6,6 +6,7 @@ import pytest
 
 from pull_env.envs.play import Driver, play
 from pull_env.envs.router import RouterEnv
+from pull_env.kernels.state import CALENDAR
 from pull_env.policy import STEPS, Announce, Cycle, Inspect, Last, Memory, Policy, Probe, Recall, Send, Take
 from pull_env.scenario import as_scenario, load_scenario
 from pull_env.system import Simulator, encode, needs_calendar
@@ -44,7 +45,7 @@ ONE_OF_EACH = ("two-speeds", "small-mixed", "finite-buffers")
 
 # What an env keeps for its observation, whether the policy reads it or not.
 VIEW_FIELDS = {
-    "head": {"keeps", "asked", "Q", "F"},
+    "head": {"traits", "asked", "Q", "F"},
     "routers": {"seen", "gap", "empty"},
     "lists": {"answer", "idle", "best"},  # best: of the memory, where both keep one
 }
@@ -90,7 +91,7 @@ def test_kernel_and_env_end_in_the_same_state(policy, scenario):
         simulator = kernel_run(policy, scenario, 2000, 11, episode)
         assert_same_state(env, simulator)
         pools, head, prices = simulator.arrays.pools, simulator.arrays.head[0], scenario.prices
-        wait = pools["wait"] if head["calendar"] else pools["found"] / pools["rate"]
+        wait = pools["wait"] if head["traits"] & CALENDAR else pools["found"] / pools["rate"]
         messages = int(head["pulls"] + head["removes"] + head["probes"] + head["updates"])
         assert played.customers == 2000
         assert played.blocked == pools["blocked"].sum()

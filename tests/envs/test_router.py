@@ -14,6 +14,7 @@ from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 from pull_env.envs.catalog import default_catalog
 from pull_env.envs.router import RouterEnv
+from pull_env.kernels.state import CALENDAR
 from pull_env.policy import Announce, Inspect, Policy, Probe, Recall, Send, Take
 from pull_env.scenario import Pool, Prices, Scenario, Trace, load_scenario, scenario_names
 
@@ -37,7 +38,9 @@ def cost_of(env: RouterEnv) -> float:
     """The total cost of the run so far, from the simulator's counters."""
     arrays, prices = env.simulator.arrays, env.scenario.prices
     wait = (
-        arrays.pools["wait"] if arrays.head["calendar"][0] else arrays.pools["found"] / arrays.pools["rate"]
+        arrays.pools["wait"]
+        if arrays.head["traits"][0] & CALENDAR
+        else arrays.pools["found"] / arrays.pools["rate"]
     )
     messages = sum(int(arrays.head[name][0]) for name in COUNTERS)
     return float(
@@ -278,7 +281,7 @@ def test_a_step_that_needs_unfinished_work_moves_to_the_calendar():
     env = RouterEnv("small-mixed", catalog=[Inspect(rank="work"), Inspect(rank="queue")], customers=500)
     env.reset(seed=0)
     total = sum(env.step(k % 2)[1] for k in range(500))
-    assert env.simulator.arrays.head["calendar"][0] == 1
+    assert env.simulator.arrays.head["traits"][0] & CALENDAR
     assert total == pytest.approx(-cost_of(env), rel=1e-9)
 
 
