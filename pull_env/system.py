@@ -164,6 +164,7 @@ class Simulator:
         if len(tables) > 1:
             raise PolicyError(f"steps have {len(tables)} different tables of lookup: there can be only one")
         self._table = tables.pop() if tables else None
+        self._rollout = run.rollout_plain if self._traits == state.PLAIN else run.rollout
         self._asked = max(1, widest(steps, scenario))
         self._feed: Feed | None = None
         self._fed_all = False
@@ -213,14 +214,14 @@ class Simulator:
             self._feed = self.workload(np.random.SeedSequence(seed, spawn_key=(episode, 0)))
             self.supply()
         run.start(self.address)
-        run.rollout(self.address, 0, 0, 0)
+        self._rollout(self.address, 0, 0, 0)
 
     def run(self, chain: Array, customers: int) -> int:
         """Place `customers` customers by `chain`; return how many there were: fewer where a trace ended."""
         left = customers
         while left and self.waiting_customer:
             block = min(left, self.supply())
-            left -= run.rollout(self.address, chain.ctypes.data, chain.size, block)
+            left -= self._rollout(self.address, chain.ctypes.data, chain.size, block)
         return customers - left
 
     def supply(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pull_env.kernels.jit import kernel, prefetch, records
+from pull_env.kernels.jit import entry, kernel, prefetch, records
 from pull_env.kernels.observe import CHAIN_STEPS, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.run import turn
 from pull_env.kernels.state import (
@@ -59,7 +59,7 @@ BATCH = np.dtype(
 batch_at = records(BATCH)
 
 
-@kernel
+@entry
 def act(view: int, chain: int, steps: int) -> int:
     """Let the env of `view` take a turn by the chain of `steps` steps.
 
@@ -80,7 +80,7 @@ def act(view: int, chain: int, steps: int) -> int:
     return sight.left
 
 
-@kernel
+@entry
 def act_all(batch: int, first: int, last: int) -> int:
     """Let the envs `first` to `last` - 1 of `batch` act, each by its entry of the catalog.
 
@@ -110,7 +110,7 @@ def chain_of(batch: int, k: int) -> int:
     return view_at(it.views, k).chains + count_at(it.actions, k).value * CHAIN_BYTES
 
 
-@kernel
+@entry
 def pack(batch: int, k: int) -> None:
     """Copy the outcome of env `k` to the arrays of the batch."""
     it = batch_at(batch, 0)
@@ -124,7 +124,7 @@ def pack(batch: int, k: int) -> None:
     flag_at(it.flags, k).value = outcome.lost
 
 
-@kernel
+@entry
 def first_refused(batch: int, size: int, restarts: bool) -> int:
     """Return the first env of `batch` that cannot act, as many as there are if all can.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pull_env.kernels.jit import kernel, records
+from pull_env.kernels.jit import entry, kernel, records
 from pull_env.kernels.observe import CHAIN_STEPS, entry_at, flag_at, observe, outcome_at, view_at
 from pull_env.kernels.run import turn
 from pull_env.kernels.state import POLICY, STEP, head_of, list_of, real_at
@@ -47,7 +47,7 @@ ACCOUNT = np.dtype(
 control_at, account_at = records(CONTROL), records(ACCOUNT)
 
 
-@kernel
+@entry
 def play_period(system: int, view: int, control: int, customers: int) -> int:
     """Let the routers place `customers` customers by their mixtures, and add up what they saw and paid.
 
@@ -136,7 +136,7 @@ def note_outcome(router: int, view: int, control: int) -> None:
     account.messages += outcome.messages
 
 
-@kernel
+@entry
 def survey(system: int, view: int, control: int) -> None:
     """Note what every router sees now that has seen nothing yet; then show the customer at hand again."""
     for router in range(head_of(system).R):

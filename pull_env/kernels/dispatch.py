@@ -5,7 +5,7 @@ Layout of the observation: four blocks of n entries: queue lengths, rates, buffe
 
 from __future__ import annotations
 
-from pull_env.kernels.jit import kernel
+from pull_env.kernels.jit import entry, kernel
 from pull_env.kernels.observe import flag_at, part, stamp, view_at, write
 from pull_env.kernels.run import assign, messages_sent, settle_turn
 from pull_env.kernels.state import STALE, has, head_of, place_of, pool_of, server_of
@@ -13,7 +13,7 @@ from pull_env.kernels.state import STALE, has, head_of, place_of, pool_of, serve
 SERVER_ENTRIES = 4
 
 
-@kernel
+@entry
 def dispatch(system: int, server: int, looks: int, view: int) -> None:
     """Send the customer at hand to `server`, after `looks` messages; run on to the next, and show it."""
     head = head_of(system)
@@ -24,7 +24,7 @@ def dispatch(system: int, server: int, looks: int, view: int) -> None:
     observe_servers(system, head.router if head.router >= 0 else router, view)
 
 
-@kernel
+@entry
 def observe_servers(system: int, router: int, view: int) -> None:
     """Write the state of every server, and what `router` holds, to the arrays of `view`: O(n)."""
     n, room = head_of(system).n, 0

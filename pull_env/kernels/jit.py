@@ -20,17 +20,19 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 from numba.core import cgutils, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import AnalysisPass, LoweringPass, register_pass
+from numba.core.typed_passes import AnnotateTypes, NativeLowering
 from numba.extending import intrinsic
 
 CACHE_VARIABLE = "PULL_ENV_CACHE_DIR"  # moves the cache of compiled kernels
 
 OPTIONS: Any = {
-    "cache": True,
     "nogil": True,
     "error_model": "numpy",
     "boundscheck": False,
     "_nrt": False,
-    "forceinline": True,  # a call costs as much as most kernels do: twice as fast
+    "no_cfunc_wrapper": True,
 }
 NUMBERS = {"int": types.int64, "float": types.float64, "np.uint64": types.uint64, "bool": types.boolean}
 
@@ -69,8 +71,74 @@ def cache_directory() -> Path:
 CACHE_DIRECTORY = cache_directory()
 
 
+@register_pass(mutates_CFG=False, analysis_only=True)
+class LeaveToEntry(AnalysisPass):
+    """Leave linking, optimisation and machine code to the entry that a kernel is compiled into.
+
+    Left to itself, the compiler does all three for every kernel, with the kernels that it calls in it: twice
+    the time.
+    """
+
+    _name = "leave_to_entry"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Let the library of the kernel hold what was written, and no more."""
+        library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
+        library._optimize_functions = lambda module: None
+        library.finalize = lambda: setattr(library, "_finalized", True)
+        state.library, state.flags.no_compile = library, True
+        return False
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class OfferToCallers(LoweringPass):
+    """Let other kernels find this one, of which there is no machine code, and what it calls."""
+
+    _name = "offer_to_callers"
+
+    def __init__(self) -> None:
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Register the kernel under a mark that stands for its machine code."""
+        mark = [].append  # the dispatcher insists on a builtin function; this one is like no other
+        parts = dict.fromkeys([state.library, *state.library._linking_libraries])
+        state.targetctx.insert_user_function(mark, state.cr.fndesc, list(parts))
+        state.cr = state.cr._replace(cfunc=mark)
+        return True
+
+
+class Part(CompilerBase):
+    """Compiles a kernel that becomes part of others."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the usual pipeline, without optimisation."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(LeaveToEntry, AnnotateTypes)
+        passes.add_pass_after(OfferToCallers, NativeLowering)
+        passes.finalize()
+        return [passes]
+
+
 def kernel(function: F) -> F:
-    """Compile `function` on its first call, without the interpreter's lock, and cache the machine code.
+    """Compile `function` into the kernels that call it; Python cannot call it.
+
+    It gets none of the wrappers that Python calls, in each of which its code would stand once more.
+    """
+    # inlined: a call costs as much as most kernels do
+    return _compiled(function, forceinline=True, no_cpython_wrapper=True, pipeline_class=Part)
+
+
+def entry(function: F) -> F:
+    """Compile `function` on its first call from Python, without the interpreter's lock, and cache it."""
+    return _compiled(function, cache=True)
+
+
+def _compiled(function: F, **options: Any) -> F:
+    """Let `function` be compiled when it is needed, and the machine code be cached.
 
     Kernels never allocate, so reference counting is left out (`_nrt`). Each is compiled once, for the types
     of its annotations: left to itself, the compiler makes another version for every mixture of 32-bit,
@@ -80,7 +148,7 @@ def kernel(function: F) -> F:
     before = config.CACHE_DIR
     config.CACHE_DIR = str(CACHE_DIRECTORY)  # read once, when the function is decorated
     try:
-        compiled: Any = numba.njit(**OPTIONS)(function)
+        compiled: Any = numba.njit(**OPTIONS, **options)(function)
     finally:
         config.CACHE_DIR = before
     declared = [NUMBERS.get(kind) for name, kind in function.__annotations__.items() if name != "return"]

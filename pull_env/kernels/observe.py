@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pull_env.kernels.index import count_above
-from pull_env.kernels.jit import kernel, records
+from pull_env.kernels.jit import entry, kernel, records
 from pull_env.kernels.state import (
     LAST,
     RECALL,
@@ -77,7 +77,7 @@ view_at, outcome_at = records(VIEW), records(OUTCOME)
 entry_at, flag_at = records(np.dtype([("value", np.float32)])), records(np.dtype([("value", np.int8)]))
 
 
-@kernel
+@entry
 def observe(system: int, router: int, view: int) -> None:
     """Write what `router` sees now to the arrays of `view`: O(J M), and O(R) more with the state.
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pull_env.kernels.clock import admit, advance
-from pull_env.kernels.jit import kernel
+from pull_env.kernels.jit import entry, kernel
 from pull_env.kernels.memory import note_assignment
 from pull_env.kernels.messages import hold, withdraw
 from pull_env.kernels.observe import observe, outcome_at, view_at
 from pull_env.kernels.state import (
     ADDRESS,
-    ADDRESS_BITS,
     KEEP_MEMORY,
     MESSAGES,
-    PLAIN,
     POLICY,
     STALE,
     has,
@@ -28,7 +26,7 @@ from pull_env.kernels.stream import LOW, below, bits
 from pull_env.kernels.tally import count_accepted
 
 
-@kernel
+@entry
 def start(system: int) -> None:
     """Start a cleared system: idle servers announce themselves; there is no customer at hand yet."""
     head, n = head_of(system), head_of(system).n
@@ -80,16 +78,20 @@ def assign(system: int, router: int, server: int) -> None:
         note_assignment(system, router, server)
 
 
-@kernel
+@entry
 def rollout(system: int, chain: int, steps: int, customers: int) -> int:
     """Place `customers` customers by a chain, and run on to the next one, which stays at hand.
 
     Returns:
         How many were placed: fewer where customers came to an end. With none at hand it runs to the first.
     """
-    if system >> ADDRESS_BITS == PLAIN:
-        return loop(system & ADDRESS, chain, steps, customers)  # compiled without what the traits rule out
     return loop(system, chain, steps, customers)
+
+
+@entry
+def rollout_plain(system: int, chain: int, steps: int, customers: int) -> int:
+    """Do what `rollout` does for a system of PLAIN traits, compiled without what these rule out."""
+    return loop(system & ADDRESS, chain, steps, customers)
 
 
 @kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from pull_env.kernels.jit import kernel
+from pull_env.kernels.jit import entry, kernel
 from pull_env.kernels.state import (
     CALENDAR,
     WAIT_BINS_PER_OCTAVE,
@@ -24,7 +24,7 @@ FIRST_OCTAVE = WAIT_OCTAVES[0]
 BINS = (WAIT_OCTAVES[1] - WAIT_OCTAVES[0]) * WAIT_BINS_PER_OCTAVE + 1
 
 
-@kernel
+@entry
 def settle_all(system: int) -> None:
     """Bring the areas of all pools up to now; call it before they are read.
 
