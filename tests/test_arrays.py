@@ -34,7 +34,7 @@ SYSTEMS = {
 }
 
 
-@pytest.fixture(params=[1 << 18, 450], ids=["most small", "few small"])
+@pytest.fixture(params=[1 << 18, 600], ids=["most small", "few small"])
 def limit(request, monkeypatch):
     """The bytes up to which an array is small."""
     monkeypatch.setattr(arrays, "SMALL", request.param)
@@ -96,7 +96,7 @@ def test_small_arrays_lie_side_by_side_each_on_its_own_lines():
     simulator, _ = build("all kept")
     simulator.reset(0)
     held, spans = simulator.arrays, []
-    for name in ("head", "streams", "pools", "routers", "lists", "memory", "servers", "messages", "slots"):
+    for name in ("head", "pools", "routers", "lists", "memory", "servers", "messages", "slots"):
         first = getattr(held, name).ctypes.data
         assert first % arrays.LINE == 0
         spans += [first, first + getattr(held, name).nbytes]

@@ -43,7 +43,7 @@ ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
 HEAD_BYTES = USED_ALWAYS.itemsize
 POOL_BYTES, ROUTER_BYTES, LIST_BYTES, MEMORY_BYTES = (r.itemsize for r in (POOL, ROUTER, LIST, MEMORY))
-SERVER_BYTES = SERVER.itemsize
+SERVER_BYTES, INTEGER_BYTES = SERVER.itemsize, INTEGER.itemsize
 
 BATCH = np.dtype(
     [
@@ -187,6 +187,6 @@ def fetch_chosen(system: int, chain: int) -> None:
     held = list_of(system, head.router, pool).held
     if step.kind == TAKE and held > 0:
         slot = list_of(system, head.router, pool).slots + below(drawn & LOW, held)
-        prefetch(head.slots + slot * INTEGER.itemsize)
+        prefetch(head.slots + slot * INTEGER_BYTES)
     else:
         prefetch(head.servers + server_at_random(system, pool, drawn) * SERVER_BYTES)

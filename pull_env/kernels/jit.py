@@ -104,7 +104,8 @@ class OfferToCallers(LoweringPass):
 
     def run_pass(self, state: Any) -> bool:
         """Register the kernel under a mark that stands for its machine code."""
-        mark = [].append  # the dispatcher insists on a builtin function; this one is like no other
+        nobody: list[Any] = []
+        mark = nobody.append  # the dispatcher insists on a builtin function; this one is like no other
         parts = dict.fromkeys([state.library, *state.library._linking_libraries])
         state.targetctx.insert_user_function(mark, state.cr.fndesc, list(parts))
         state.cr = state.cr._replace(cfunc=mark)

@@ -150,10 +150,7 @@ def withdraw(system: int, router: int, server: int) -> None:
 @kernel
 def choose(system: int, router: int, pool: int, order: int) -> int:
     """Return a server whose message `router` holds, from `pool` (-1: any), by `order`; -1: none."""
-    if pool >= 0:
-        held = list_of(system, router, pool).held
-    else:
-        held = router_of(system, router).held
+    held = list_of(system, router, pool).held if pool >= 0 else router_of(system, router).held
     if held == 0:
         return -1
     if has(system, KEEP_AGE) and order == OLDEST:

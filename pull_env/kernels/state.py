@@ -215,7 +215,7 @@ TAKE, RECALL, SEND, PROBE, INSPECT, CYCLE, LAST, LOOKUP = range(8)
 UNIFORM, RATE = range(2)
 RANDOM, OLDEST, FASTEST = range(3)
 BY_QUEUE, BY_DELAY, BY_QUEUE_THEN_SPEED, BY_WORK = range(4)
-SERVER_BYTES, SLOT_BYTES = SERVER.itemsize, SERVER.fields["slot"][1]  # type: ignore[index]
+SERVER_BYTES, SLOT_OFFSET = SERVER.itemsize, SERVER.fields["slot"][1]  # type: ignore[index]
 
 # Arrays of plain numbers are read as records of one field.
 INTEGER = np.dtype([("value", np.int32)])
@@ -283,7 +283,7 @@ def place_of(system: int, router: int, server: int) -> Any:
     head = head_of(system)
     if has(system, STALE):
         return integer_at(head.messages, router * head.n + server)
-    return integer_at(head.servers + server * SERVER_BYTES + SLOT_BYTES, 0)
+    return integer_at(head.servers + server * SERVER_BYTES + SLOT_OFFSET, 0)
 
 
 @kernel
