@@ -124,7 +124,7 @@ def doubts(catalog: tuple[Step, ...], pools: int) -> tuple[Array, list[int]]:
 
 
 def aspects(scenario: Scenario, tick: float, ends: list[int]) -> Array:
-    """Return how every pool is observed, (J,) ASPECT: one message is 1/2, and a wait of a mean service time."""
+    """Return how every pool is observed, (J,) ASPECT."""
     service = mean_service_time(scenario)
     rows = zip(scenario.pools, [0, *ends], ends, strict=False)
     return np.array(

@@ -83,7 +83,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         self.observation_space = batch_space(first.observation_space, num_envs)
         self.action_space = batch_space(first.action_space, num_envs)
         self._begun = False
-        self._batch = Batch(self.envs, workers)
+        self._batch = Batch(self.envs, workers, restarts=self._mode == AutoresetMode.NEXT_STEP)
         self._everyone = np.ones(num_envs, np.bool_)
         self._given = {f"_{name}": self._everyone for name in NAMES}
         self._everyone.flags.writeable = False
@@ -110,8 +110,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         chosen = self._chosen(rest.pop("reset_mask", None))
         for k in np.flatnonzero(chosen).tolist():
             self._batch.restart(k, seed=seeds[k], options=rest)
-        info = self._batch.answer()[2]
-        return self.observations(), info | self._given if chosen is self._everyone else _partial(info, chosen)
+        answer = self._batch.look()
+        info = _info(answer)
+        return answer["observation"], info | self._given if chosen is self._everyone else _partial(
+            info, chosen
+        )
 
     def step(self, actions: npt.ArrayLike) -> Stepped:
         """Let every env place its customer at hand by its entry of the catalog, and run on to the next.
@@ -124,15 +127,17 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             ValueError: There are not as many actions as envs, or one is not in the catalog.
         """
         self._read(actions)
-        stopped = self._batch.act()
+        room = self._batch.room()
+        stopped = self._batch.act(room)
         if stopped:
-            self._resume()
-        rewards, truncated, info = self._batch.answer()
+            self._resume(room)
+        answer = self._batch.read(room)
+        observations, truncated, info = answer["observation"], answer["truncated"], _info(answer)
         if stopped and self._mode == AutoresetMode.SAME_STEP and truncated.any():
-            final = self._finish(truncated, info)
-            info = self._batch.answer()[2] | final
-        infos = info | self._given
-        return self.observations(), rewards, np.zeros(self.num_envs, np.bool_), truncated, infos
+            final = self._finish(observations, truncated, info)
+            started = self._batch.look()
+            observations, info = started["observation"], _info(started) | final
+        return observations, answer["reward"], answer["terminated"], truncated, info | self._given
 
     def observations(self) -> npt.NDArray[np.float32]:
         """Return what all envs see now, as `reset` and `step` did."""
@@ -227,29 +232,35 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             raise ValueError(f"actions has dtype {given.dtype}: it must hold whole numbers")
         self._require_begun("step")
         batch.actions[...] = given
-        k = batch.refused(restarts=self._mode == AutoresetMode.NEXT_STEP)
+        k = batch.refused()
         if k < self.num_envs:
             last = batch.masks.shape[1] - 1
             if not 0 <= batch.actions[k] <= last:
                 raise ValueError(f"actions[{k}] is {given[k]}: it must be a whole number from 0 to {last}")
             raise ResetNeeded(f"step needs reset before it: the episode of env {k} has ended")
 
-    def _resume(self) -> None:
+    def _resume(self, room: Array) -> None:
         """Feed the envs that could not move, and move them; restart those that had ended before."""
         for k in np.flatnonzero(self._batch.left < 0).tolist():
             if self._batch.left[k] == HUNGRY:
-                self._batch.feed(k)
+                self._batch.feed(k, room)
             else:
                 self._batch.restart(k)
+                self._batch.tell(k, room)
 
-    def _finish(self, ended: Flags, info: dict[str, Any]) -> dict[str, Any]:
+    def _finish(self, seen: Array, ended: Flags, info: dict[str, Any]) -> dict[str, Any]:
         """Restart the envs that ended in this step, and return how they ended."""
         final_obs = np.full(self.num_envs, None, object)
         for k in np.flatnonzero(ended).tolist():
-            final_obs[k] = self._batch.observations[k].copy()
+            final_obs[k] = seen[k].copy()
             self._batch.restart(k)
         flags = {"_final_obs": ended.copy(), "_final_info": ended.copy()}
         return {"final_obs": final_obs, "final_info": _partial(info, ended), **flags}
+
+
+def _info(answer: Array) -> dict[str, Any]:
+    """Return the info of all envs."""
+    return {name: answer[name] for name in NAMES}
 
 
 def _partial(info: dict[str, Any], given: Flags) -> dict[str, Any]:

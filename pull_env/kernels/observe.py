@@ -66,8 +66,9 @@ ASPECT = np.dtype(  # how a pool is observed
     ]
 )
 
-DOUBT = np.dtype([("action", np.int64), ("needs", np.int64)])  # an action not always real: bits, one is enough
-HELD, KNOWN, ANNOUNCED = 1, 2, 4  # a message from the pool, a server of it remembered; one announced itself last
+# An action that is not always real, and what it needs: one of these bits is enough.
+DOUBT = np.dtype([("action", np.int64), ("needs", np.int64)])
+HELD, KNOWN, ANNOUNCED = 1, 2, 4  # a message; a remembered server; a server that announced itself last
 
 OUTCOME = np.dtype(
     [
