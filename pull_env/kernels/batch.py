@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pull_env.kernels.jit import kernel, prefetch, records
+from pull_env.kernels.jit import copy, kernel, prefetch, records
 from pull_env.kernels.observe import CHAIN_STEPS, ENTRY_BYTES, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.run import turn
 from pull_env.kernels.state import (
@@ -22,7 +22,6 @@ from pull_env.kernels.state import (
     USED_ALWAYS,
     count_at,
     head_of,
-    integer_at,
     list_of,
     pool_of,
     real_at,
@@ -140,10 +139,9 @@ def write_answers(batch: int, first: int, last: int, answer: int) -> None:
         flag_at(flags, k).value = outcome.lost
         flag_at(flags, envs + k).value = count_at(it.left, k).value == 0
         flag_at(flags, 2 * envs + k).value = 0
-    for k in range(first * it.entries, last * it.entries):
-        integer_at(seen, k).value = integer_at(it.observations, k).value
-    for k in range(first * it.size, last * it.size):
-        flag_at(masks, k).value = flag_at(it.masks, k).value
+    row = it.entries * ENTRY_BYTES
+    copy(seen + first * row, it.observations + first * row, (last - first) * row)
+    copy(masks + first * it.size, it.masks + first * it.size, (last - first) * it.size)
 
 
 @kernel

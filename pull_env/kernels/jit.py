@@ -129,3 +129,17 @@ def _prefetch(typing_context: Any, address: Any) -> Any:
 
 
 prefetch: Any = intrinsic(_prefetch)
+
+
+def _copy(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
+    """Copy `size` bytes from the address `source` to the address `target`; they must not overlap."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        ends = (builder.inttoptr(end, cgutils.voidptr_t) for end in arguments[:2])
+        vars(cgutils)["raw_memcpy"](builder, *ends, arguments[2], 1)
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate
+
+
+copy: Any = intrinsic(_copy)
