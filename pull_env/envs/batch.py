@@ -34,27 +34,29 @@ class Batch:
         masks: (N, A) int8, likewise.
     """
 
-    def __init__(self, envs: list[RouterEnv], workers: int | None, restarts: bool) -> None:
-        """Let the envs write to common arrays.
+    def __init__(self, first: RouterEnv, size: int, workers: int | None, restarts: bool) -> None:
+        """Build the envs.
 
         Args:
-            envs: Equal ones.
+            first: One of them, which has not begun; the others are built like it.
+            size: How many there are, N.
             workers: Threads; None: as many as pay.
             restarts: Whether an env may act whose episode has ended.
         """
-        size = len(envs)
-        self.envs = envs
         bounds = np.linspace(0, size, min(workers or threads(size), size) + 1).astype(int).tolist()
         self.chunks = list(pairwise(bounds))  # of envs, one for each thread
         self._pool: ThreadPoolExecutor | None = None
         self.actions, self.left = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        self.observations = np.zeros((size, envs[0]._view.observation.size), np.float32)
-        self.masks = np.zeros((size, envs[0]._view.mask.size), np.int8)
+        self.observations = np.zeros((size, first._view.observation.size), np.float32)
+        self.masks = np.zeros((size, first._view.mask.size), np.int8)
         self._outcomes: Array = np.zeros(size, OUTCOME)
         self._views: Array = np.zeros(size, VIEW)
         self._restarts = restarts
         self._layout = layout(size, self.observations.shape[1], self.masks.shape[1])
+        self.envs = [first]
         self._link()
+        self.envs += [first.twin(*self._rows(k)) for k in range(1, size)]
+        self._known += [env._view for env in self.envs[1:]]
 
     def room(self) -> Array:
         """Return a fresh place for an answer, (bytes,) uint8."""
@@ -98,14 +100,13 @@ class Batch:
         """Let env `k` write to its rows, if it does not: it makes itself a new view for a policy."""
         env = self.envs[k]
         if env._view is not self._known[k]:
-            env.lie_in(
-                self._systems[k],
-                self.observations[k],
-                self.masks[k],
-                self._outcomes[k, ...],
-                self._views[k : k + 1],
-            )
+            env.lie_in(*self._rows(k))
             self._known[k] = env._view
+
+    def _rows(self, k: int) -> tuple[Array, ...]:
+        """Return where env `k` lies: its system, and the parts of its view."""
+        views = self.observations[k], self.masks[k], self._outcomes[k, ...], self._views[k : k + 1]
+        return self._systems[k], *views
 
     def refused(self) -> int:
         """Return the first env that cannot act, N if all can."""
@@ -129,7 +130,8 @@ class Batch:
     def _link(self) -> None:
         """Write the addresses of all arrays where the kernels read them, and adopt the envs."""
         self._record: Array = np.zeros(1, BATCH)
-        self._record["envs"], self._record["restarts"] = len(self.envs), self._restarts
+        size = len(self.actions)
+        self._record["envs"], self._record["restarts"] = size, self._restarts
         self._record["entries"], self._record["size"] = self.observations.shape[1], self.masks.shape[1]
         for name in ("actions", "left", "observations", "masks"):
             self._record[name] = getattr(self, name).ctypes.data
@@ -138,7 +140,7 @@ class Batch:
         width = (
             self.envs[0].simulator.arrays.extent() | LINE
         )  # odd in lines, for the cache to hold many heads
-        self._systems = lines(len(self.envs) * width).reshape(len(self.envs), width)
+        self._systems = lines(size * width).reshape(size, width)
         self._known: list[View | None] = [None for _ in self.envs]  # the views that lie in the rows
         for k in range(len(self.envs)):
             self.adopt(k)

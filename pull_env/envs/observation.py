@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from pull_env.arrays import Array
+from pull_env.arrays import Array, shell
 from pull_env.envs.catalog import mean_service_time, with_fallback
 from pull_env.kernels import observe
 from pull_env.policy import Last, Recall, Step, Take
@@ -217,13 +217,19 @@ class View(Sight):
         """What the actions mean, (A, CHAIN_STEPS) STEP."""
         return self._constants.chains
 
+    def twin(self, observation: Array, mask: Array, outcome: Array, record: Array) -> View:
+        """Return a view like this one that lies in these arrays."""
+        other = shell(self)
+        other.move(observation, mask, outcome, record)
+        return other
+
     def move(self, observation: Array, mask: Array, outcome: Array, record: Array) -> None:
         """Lie in these arrays from now on, with what stands in the present ones."""
         places = {"observation": observation, "mask": mask, "outcome": outcome, "record": record}
         for name, place in places.items():
             place[...] = getattr(self, name)
             setattr(self, name, place)
-        self._link()
+        Sight._link(self)  # the constants stay where they are
 
     def _link(self) -> None:
         super()._link()

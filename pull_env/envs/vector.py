@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,6 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         if workers is not None:
             whole("workers", workers, least=1)
         first = RouterEnv(**arguments)
-        self.envs = [first, *(first.twin() for _ in range(1, num_envs))]
         self.metadata = {**RouterEnv.metadata, "autoreset_mode": self._mode}
         self.render_mode = first.render_mode
         self.local_size = first.local_size
@@ -83,7 +83,8 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         self.observation_space = batch_space(first.observation_space, num_envs)
         self.action_space = batch_space(first.action_space, num_envs)
         self._begun = False
-        self._batch = Batch(self.envs, workers, restarts=self._mode == AutoresetMode.NEXT_STEP)
+        self._batch = Batch(first, num_envs, workers, restarts=self._mode == AutoresetMode.NEXT_STEP)
+        self.envs = self._batch.envs
         self._everyone = np.ones(num_envs, np.bool_)
         self._given = {f"_{name}": self._everyone for name in NAMES}
         self._everyone.flags.writeable = False
@@ -132,12 +133,14 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         if stopped:
             self._resume(room)
         answer = self._batch.read(room)
-        observations, truncated, info = answer["observation"], answer["truncated"], _info(answer)
+        truncated = answer["truncated"]
         if stopped and self._mode == AutoresetMode.SAME_STEP and truncated.any():
-            final = self._finish(observations, truncated, info)
+            final = self._finish(answer, truncated)
             started = self._batch.look()
-            observations, info = started["observation"], _info(started) | final
-        return observations, answer["reward"], answer["terminated"], truncated, info | self._given
+            observations, infos = started["observation"], _info(started, self._given | final)
+        else:
+            observations, infos = answer["observation"], _info(answer, self._given)
+        return observations, answer["reward"], answer["terminated"], truncated, infos
 
     def observations(self) -> npt.NDArray[np.float32]:
         """Return what all envs see now, as `reset` and `step` did."""
@@ -248,19 +251,28 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
                 self._batch.restart(k)
                 self._batch.tell(k, room)
 
-    def _finish(self, seen: Array, ended: Flags, info: dict[str, Any]) -> dict[str, Any]:
+    def _finish(self, answer: Array, ended: Flags) -> dict[str, Any]:
         """Restart the envs that ended in this step, and return how they ended."""
-        final_obs = np.full(self.num_envs, None, object)
+        final_obs, seen = np.full(self.num_envs, None, object), answer["observation"]
         for k in np.flatnonzero(ended).tolist():
             final_obs[k] = seen[k].copy()
             self._batch.restart(k)
         flags = {"_final_obs": ended.copy(), "_final_info": ended.copy()}
-        return {"final_obs": final_obs, "final_info": _partial(info, ended), **flags}
+        return {"final_obs": final_obs, "final_info": _partial(_info(answer), ended), **flags}
 
 
-def _info(answer: Array) -> dict[str, Any]:
-    """Return the info of all envs."""
-    return {name: answer[name] for name in NAMES}
+def _info(answer: Array, further: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Return the info of all envs, and what comes with it; entry by entry, as it is built at every step."""
+    return {
+        "cost": answer["cost"],
+        "wait": answer["wait"],
+        "blocked": answer["blocked"],
+        "messages": answer["messages"],
+        "router": answer["router"],
+        "time": answer["time"],
+        "action_mask": answer["action_mask"],
+        **further,
+    }
 
 
 def _partial(info: dict[str, Any], given: Flags) -> dict[str, Any]:
