@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.arrays import LINE, lines
+from pull_env.envs.crew import Crew
 from pull_env.envs.observation import View
 from pull_env.envs.router import RouterEnv
-from pull_env.kernels.batch import BATCH, act_all, first_refused, tell_all
+from pull_env.kernels.batch import BATCH, tell_all
 from pull_env.kernels.observe import OUTCOME, VIEW
 
 Array = npt.NDArray[Any]
@@ -45,7 +45,7 @@ class Batch:
         """
         bounds = np.linspace(0, size, min(workers or threads(size), size) + 1).astype(int).tolist()
         self.chunks = list(pairwise(bounds))  # of envs, one for each thread
-        self._pool: ThreadPoolExecutor | None = None
+        self._crew: Crew | None = None
         self.actions, self.left = np.zeros(size, np.int64), np.zeros(size, np.int64)
         self.observations = np.zeros((size, first._view.observation.size), np.float32)
         self.masks = np.zeros((size, first._view.mask.size), np.int8)
@@ -72,20 +72,17 @@ class Batch:
         """Return the bytes of an answer as what they are, () `layout`."""
         return np.ndarray((), self._layout, answer)
 
-    def act(self, answer: Array) -> int:
-        """Move all envs, write what they show to `answer`, and return how many ended, or did not move."""
-        if len(self.chunks) == 1:
-            return int(act_all(self._address, 0, len(self.envs), answer))
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(len(self.chunks) - 1, "pull_env")
-        others = [self._pool.submit(act_all, self._address, *chunk, answer) for chunk in self.chunks[1:]]
-        own = act_all(self._address, *self.chunks[0], answer)
-        return int(own + sum(other.result() for other in others))
+    def act(self, answer: Array) -> tuple[int, int]:
+        """Move all envs, and write what they show to `answer`; see `Crew.act`."""
+        if self._crew is None:
+            self._crew = Crew(self._address, self.chunks)
+        return self._crew.act(answer)
 
     def feed(self, k: int, answer: Array) -> None:
         """Move env `k`, whose calendar clock had no customers left."""
+        assert self._crew is not None
         self.envs[k].simulator.supply()
-        act_all(self._address, k, k + 1, answer)
+        self._crew.act_one(k, answer)
 
     def restart(self, k: int, **arguments: Any) -> None:
         """Reset env `k`."""
@@ -108,19 +105,15 @@ class Batch:
         views = self.observations[k], self.masks[k], self._outcomes[k, ...], self._views[k : k + 1]
         return self._systems[k], *views
 
-    def refused(self) -> int:
-        """Return the first env that cannot act, N if all can."""
-        return int(first_refused(self._address))
-
     def close(self) -> None:
         """Let the threads go."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
+        if self._crew is not None:
+            self._crew.close()
+            self._crew = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the threads out of copies, which start their own, and the systems, copied with the envs."""
-        return {**self.__dict__, "_pool": None, "_systems": None}
+        return {**self.__dict__, "_crew": None, "_systems": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         """Take over copied or unpickled arrays, which lie elsewhere than the originals."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -127,9 +127,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             ResetNeeded: No episode has begun; or, where `autoreset_mode` is `Disabled`, an env's has ended.
             ValueError: There are not as many actions as envs, or one is not in the catalog.
         """
-        self._read(actions)
+        given = self._read(actions)
         room = self._batch.room()
-        stopped = self._batch.act(room)
+        able, stopped = self._batch.act(room)
+        if able < self.num_envs:
+            self._refuse(able, given)
         if stopped:
             self._resume(room)
         answer = self._batch.read(room)
@@ -226,8 +228,8 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             self._require_begun("a reset_mask for some")
         return mask
 
-    def _read(self, actions: npt.ArrayLike) -> None:
-        """Take over the actions, if all envs can act."""
+    def _read(self, actions: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Take over the actions, and return them as they were given."""
         given, batch = np.asarray(actions), self._batch
         if given.shape != batch.actions.shape:
             raise ValueError(f"actions has shape {given.shape}: it must be {batch.actions.shape}, one an env")
@@ -235,12 +237,14 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             raise ValueError(f"actions has dtype {given.dtype}: it must hold whole numbers")
         self._require_begun("step")
         batch.actions[...] = given
-        k = batch.refused()
-        if k < self.num_envs:
-            last = batch.masks.shape[1] - 1
-            if not 0 <= batch.actions[k] <= last:
-                raise ValueError(f"actions[{k}] is {given[k]}: it must be a whole number from 0 to {last}")
-            raise ResetNeeded(f"step needs reset before it: the episode of env {k} has ended")
+        return given
+
+    def _refuse(self, k: int, given: npt.NDArray[Any]) -> NoReturn:
+        """Say why env `k` cannot act."""
+        last = self._batch.masks.shape[1] - 1
+        if not 0 <= self._batch.actions[k] <= last:
+            raise ValueError(f"actions[{k}] is {given[k]}: it must be a whole number from 0 to {last}")
+        raise ResetNeeded(f"step needs reset before it: the episode of env {k} has ended")
 
     def _resume(self, room: Array) -> None:
         """Feed the envs that could not move, and move them; restart those that had ended before."""

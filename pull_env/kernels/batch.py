@@ -85,8 +85,8 @@ def act(view: int, chain: int, steps: int) -> int:
 
 
 @kernel
-def act_all(batch: int, first: int, last: int, answer: Any) -> int:
-    """Let the envs `first` to `last` - 1 of `batch` act by their entries of the catalog, and tell `answer`.
+def act_some(batch: int, first: int, last: int, answer: int) -> int:
+    """Let the envs `first` to `last` - 1 of `batch` act, and write what they show at address `answer`.
 
     Returns:
         How many ended, or did not move.
@@ -104,7 +104,7 @@ def act_all(batch: int, first: int, last: int, answer: Any) -> int:
             left = act(it.views + k * VIEW_BYTES, chain_of(batch, k), CHAIN_STEPS)
             count_at(it.left, k).value = left
             count += left <= 0
-        write_answers(batch, start, end, answer.ctypes.data)
+        write_answers(batch, start, end, answer)
     return count
 
 
