@@ -40,7 +40,7 @@ class Crew:
         """Let all envs act and write what they show to `answer`.
 
         Returns:
-            The first env that cannot act, N if all can; only then do they. And how many ended or did not move.
+            The first env that cannot act, N if all can: only then do they. How many ended or did not move.
         """
         if self._count == 1:
             ordered = order(self._address, 1, answer)
@@ -65,12 +65,13 @@ class Crew:
 
     def _wake(self) -> None:
         for bell, asleep in zip(self._bells, self._tasks["asleep"][1:].tolist(), strict=False):
-            if asleep:
+            if asleep and bell.locked():
                 bell.release()
 
     def _others(self) -> int:
         """Wait for the other threads; return how many of their envs ended, or did not move."""
         while (stopped := gather(self._address + TASK_BYTES, self._count - 1, PATIENCE)) < 0:
+            self._wake()  # an interruption may have come before
             time.sleep(0)  # a thread has no processor: leave it this one
         return stopped
 
