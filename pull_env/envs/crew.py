@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 
 from pull_env.arrays import Array, lines
 from pull_env.kernels.crew import ASLEEP, ORDERED, TASK, TASK_BYTES, carry_out, gather, order
 
+give_way: Callable[[], None] = getattr(
+    os, "sched_yield", lambda: time.sleep(0)
+)  # Windows has the latter only
 PATIENCE = 20_000  # looks for an order before a thread sleeps: some 50 microseconds
 
 
@@ -72,7 +77,7 @@ class Crew:
         """Wait for the other threads; return how many of their envs ended, or did not move."""
         while (stopped := gather(self._address + TASK_BYTES, self._count - 1, PATIENCE)) < 0:
             self._wake()  # an interruption may have come before
-            time.sleep(0)  # a thread has no processor: leave it this one
+            give_way()  # a thread has no processor: leave it this one
         return stopped
 
 
