@@ -69,9 +69,12 @@ class Crew:
         carry_out(self._address + self._count * TASK_BYTES, 0)
 
     def _wake(self) -> None:
-        for bell, asleep in zip(self._bells, self._tasks["asleep"][1:].tolist(), strict=False):
-            if asleep and bell.locked():
-                bell.release()
+        """Ring for the threads that must be woken for this order, once."""
+        asleep = self._tasks["asleep"]
+        for k, bell in enumerate(self._bells, start=1):
+            if asleep[k]:
+                _ring(bell)
+                asleep[k] = 0
 
     def _others(self) -> int:
         """Wait for the other threads; return how many of their envs ended, or did not move."""
@@ -91,4 +94,10 @@ def _dismiss(bells: list[threading.Lock], stopped: list[bool]) -> None:
     """Let the threads end, none of which has anything to do."""
     stopped.append(True)
     for bell in bells:
+        _ring(bell)
+
+
+def _ring(bell: threading.Lock) -> None:
+    """Let the thread go on that waits for `bell`, or will; only the caller's thread rings."""
+    if bell.locked():
         bell.release()

@@ -60,3 +60,14 @@ def test_threads_end_when_the_env_is_closed_or_forgotten():
     del envs, forgotten
     gc.collect()
     wait_until(lambda: threads() <= before)
+
+
+def test_a_thread_that_has_just_been_woken_can_be_dismissed(monkeypatch):
+    """Whoever closes an env may come before the thread has heard the bell."""
+    monkeypatch.setattr(crew, "carry_out", lambda task, patience: time.sleep(0.3))
+    before = threads()
+    single = crew.Crew(0, [(0, 1), (1, 2)])
+    crew._ring(single._bells[0])
+    crew._ring(single._bells[0])
+    single.close()
+    wait_until(lambda: threads() <= before)
