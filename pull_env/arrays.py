@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pull_env.kernels import state
 
 Array = npt.NDArray[Any]
+T = TypeVar("T")
 
 SMALL = 1 << 18  # bytes; larger arrays lie alone: most of such a one may never be touched, and costs nothing
 LINE = 64  # bytes of a cache line
@@ -97,18 +98,37 @@ class Arrays:
 
         None: into a new one, just large enough.
         """
-        small = [(owner, name, array) for owner, name, array in self._parts() if array.nbytes <= SMALL]
+        small = [part for part in self._parts() if part[2].nbytes <= SMALL]
         ends = list(accumulate(whole_lines(array.nbytes) for _, _, array in small))
         self.room = lines(ends[-1]) if room is None else room[: ends[-1]]
-        for (owner, name, array), first in zip(small, [0, *ends], strict=False):
-            place = self.room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+        self._small = [(*part, first) for part, first in zip(small, [0, *ends], strict=False)]
+        for owner, name, array, first in self._small:
+            place = np.ndarray(array.shape, array.dtype, self.room, first)
             place[...] = array
-            setattr(owner, name, place)
-        large = [part for part in self._parts() if part[2].nbytes > SMALL]
-        by_level = ("above",) if self.head["traits"][0] & state.CALENDAR else ("law", "above")
-        self._sparse = [part for part in large if part[1] in by_level]
-        self._dense = [(owner, name) for owner, name, _ in large if name not in by_level]
+            self._set(owner, name, place)
+        self._small = [(owner, name, self._get(owner, name), first) for owner, name, _, first in self._small]
+        self._large = [(owner, name) for owner, name, array in self._parts() if array.nbytes > SMALL]
+        self._by_level = ("above",) if self.head["traits"][0] & state.CALENDAR else ("law", "above")
         self.link()
+
+    def twin(self, room: Array) -> Arrays:
+        """Return arrays like these, which must be gathered and before the first customer, in `room`.
+
+        Faster than to allocate, fill and gather others: addresses in the room are shifted, not looked up.
+        Those of the feed are shared: the feed replaces them before they are used.
+        """
+        assert self.room is not None
+        other = shell(self)
+        other.by_queue, other.by_held = shell(self.by_queue), shell(self.by_held)
+        other.room = room[: self.room.size]
+        other.room[:] = self.room
+        for owner, name, array, first in self._small:
+            other._set(owner, name, np.ndarray(array.shape, array.dtype, other.room, first))
+        for owner, name in self._large:
+            array = self._get(owner, name)
+            other._set(owner, name, bare(name, array) if name in self._by_level else array.copy())
+        other._shift(other.room.ctypes.data - self.room.ctypes.data)
+        return other
 
     @property
     def streams(self) -> Array:
@@ -123,23 +143,45 @@ class Arrays:
         """Set all but the head to 0; they must be gathered."""
         assert self.room is not None
         self.room[whole_lines(self.head.nbytes) :] = 0
-        for _, name, array in self._sparse:
-            wipe(array if name == "law" else array.T)
-        for owner, name in self._dense:
-            shape, dtype = getattr(owner, name).shape, getattr(owner, name).dtype
-            setattr(owner, name, None)  # first: two of a million servers need not fit at once
-            setattr(owner, name, np.zeros(shape, dtype))
-        if self._dense:
+        dense = [part for part in self._large if part[1] not in self._by_level]
+        for owner, name in self._large:
+            if name in self._by_level:
+                wipe(levels(name, self._get(owner, name)))
+        for owner, name in dense:
+            shape, dtype = self._get(owner, name).shape, self._get(owner, name).dtype
+            self._set(owner, name, None)  # first: two of a million servers need not fit at once
+            self._set(owner, name, np.zeros(shape, dtype))
+        if dense:
             self.link()
 
-    def _parts(self) -> Iterator[tuple[Any, str, Array]]:
-        """Yield all arrays but those of the feed, in order, each with its owner and its name there."""
+    def _shift(self, by: int) -> None:
+        """Correct the addresses in a head that was moved `by` bytes with the small arrays."""
+        words = [PLACES[name] for owner, name, _, _ in self._small if owner is None and name in PLACES]
+        self.head.view(np.int64)[words] += by
+        for owner, name in self._large:
+            if owner is None:
+                self.head[name] = self._get(owner, name).ctypes.data
+        for name in ("by_queue", "by_held"):
+            index = getattr(self, name)
+            index.record = index.record.copy()
+            index.link()
+            self.head[name] = index.record.ctypes.data
+
+    def _parts(self) -> Iterator[tuple[str | None, str, Array]]:
+        """Yield all arrays but those of the feed, in order: the index it is of, if any; its name; itself."""
         for name in ("head", *ADDRESSES):
             value = getattr(self, name)
             if isinstance(value, Index):
-                yield from ((value, part, getattr(value, part)) for part in INDEX_ADDRESSES)
+                yield from ((name, part, getattr(value, part)) for part in INDEX_ADDRESSES)
             elif name not in FED:
-                yield self, name, value
+                yield None, name, value
+
+    def _get(self, owner: str | None, name: str) -> Array:
+        found: Array = getattr(self if owner is None else getattr(self, owner), name)
+        return found
+
+    def _set(self, owner: str | None, name: str, array: Array | None) -> None:
+        setattr(self if owner is None else getattr(self, owner), name, array)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the room out of copies, whose arrays are copied one by one."""
@@ -163,6 +205,25 @@ def lines(size: int) -> Array:
     return bytes_[first : first + size]
 
 
+def shell(original: T) -> T:
+    """Return another object of the same attributes, without what copying does besides."""
+    other = object.__new__(type(original))
+    other.__dict__.update(original.__dict__)
+    return other
+
+
+def bare(name: str, array: Array) -> Array:
+    """Return an array like `array`, which is 0 but for its lowest level, without touching its other pages."""
+    other = np.zeros(array.shape, array.dtype)
+    levels(name, other)[0] = levels(name, array)[0]
+    return other
+
+
+def levels(name: str, array: Array) -> Array:
+    """Return a law, or `above` of an index, with the levels first, (levels, groups)."""
+    return array if name == "law" else array.T
+
+
 def wipe(levels: Array) -> None:
     """Set `levels`, (levels, groups), to 0.
 
@@ -178,4 +239,5 @@ def wipe(levels: Array) -> None:
 
 ADDRESSES = tuple(each.name for each in fields(Arrays) if each.name not in ("head", "room"))
 INDEX_ADDRESSES = ("lowest", "order", "place", "above")
+PLACES = {name: state.HEAD.fields[name][1] // 8 for name in ADDRESSES}  # type: ignore[index]  # words of the head
 FED = ("waiting", "gaps", "sizes")

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.arrays import ADDRESSES, Array, Arrays, Index
+from pull_env.arrays import ADDRESSES, Array, Arrays, Index, shell
 from pull_env.kernels import run, state, stream, tally
 from pull_env.policy import Announce, Inspect, Lookup, Memory, PolicyError, Probe, Recall, Step, Take
 from pull_env.scenario import Scenario
@@ -215,6 +215,12 @@ class Simulator:
             self.supply()
         run.start(self.address)
         self._rollout(self.address, 0, 0, 0)
+
+    def twin(self, room: Array) -> Simulator:
+        """Return a simulator like this one, neither of them started yet, in `room`: see `Arrays.twin`."""
+        other = shell(self)
+        other.arrays = self.arrays.twin(room)
+        return other
 
     def run(self, chain: Array, customers: int) -> int:
         """Place `customers` customers by `chain`; return how many there were: fewer where a trace ended."""

@@ -92,6 +92,24 @@ def test_copies_go_on_alike(name, limit):
     assert content(copies[0]) == content(original)
 
 
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_twins_go_on_as_if_built_alone(name, limit):
+    original, chain = build(name)
+    original.arrays.gather()
+    rooms = [arrays.lines(original.arrays.extent() + 99) for _ in range(2)]
+    twins = [original.twin(room) for room in rooms]
+    for twin, room in zip(twins, rooms, strict=True):
+        assert content(twin) == content(original)
+        assert np.shares_memory(twin.arrays.head, room)
+    for seed, simulator in enumerate((original, *twins)):
+        alone, _ = build(name)
+        for episode in range(2):
+            for each in (simulator, alone):
+                each.reset(seed, episode)
+                each.run(chain, 2000)
+        assert content(simulator) == content(alone)
+
+
 def test_small_arrays_lie_side_by_side_each_on_its_own_lines():
     simulator, _ = build("all kept")
     simulator.reset(0)

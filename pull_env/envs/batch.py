@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -11,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.arrays import LINE, lines
+from pull_env.envs.crew import Crew
 from pull_env.envs.observation import View
 from pull_env.envs.router import RouterEnv
-from pull_env.kernels.batch import BATCH, act_all, first_refused, pack
+from pull_env.kernels.batch import BATCH, tell_all
 from pull_env.kernels.observe import OUTCOME, VIEW
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 
-NAMES = ("cost", "wait", "blocked", "messages", "router", "time", "action_mask")  # of an info
+NAMES = ("cost", "wait", "blocked", "messages", "router", "time", "action_mask")  # of an info, in order
 ENVS_A_THREAD = 512  # waking a thread costs as much as this many steps
 
 
@@ -30,86 +30,90 @@ class Batch:
         envs: The N envs.
         actions: (N,) int64, what `act` lets them do.
         left: (N,) int64, customers until the end of each episode; negative where an env did not move.
-        observations: (N, L) float32, overwritten at every step.
-        masks: (N, A) int8, overwritten at every step.
+        observations: (N, L) float32, those of the views, overwritten at every step.
+        masks: (N, A) int8, likewise.
     """
 
-    def __init__(self, envs: list[RouterEnv], workers: int | None) -> None:
-        """Let the envs write to common arrays.
+    def __init__(self, first: RouterEnv, size: int, workers: int | None, restarts: bool) -> None:
+        """Build the envs.
 
         Args:
-            envs: Equal ones.
+            first: One of them, which has not begun; the others are built like it.
+            size: How many there are, N.
             workers: Threads; None: as many as pay.
+            restarts: Whether an env may act whose episode has ended.
         """
-        size = len(envs)
-        self.envs = envs
         bounds = np.linspace(0, size, min(workers or threads(size), size) + 1).astype(int).tolist()
         self.chunks = list(pairwise(bounds))  # of envs, one for each thread
-        self._pool: ThreadPoolExecutor | None = None
+        self._crew: Crew | None = None
         self.actions, self.left = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        self.observations = np.zeros((size, envs[0]._view.observation.size), np.float32)
-        self.masks = np.zeros((size, envs[0]._view.mask.size), np.int8)
+        self.observations = np.zeros((size, first._view.observation.size), np.float32)
+        self.masks = np.zeros((size, first._view.mask.size), np.int8)
         self._outcomes: Array = np.zeros(size, OUTCOME)
         self._views: Array = np.zeros(size, VIEW)
-        self._numbers, self._flags = np.zeros((6, size)), np.zeros((2, size), np.bool_)
+        self._restarts = restarts
+        self._layout = layout(size, self.observations.shape[1], self.masks.shape[1])
+        self.envs = [first]
         self._link()
+        self.envs += [first.twin(*self._rows(k)) for k in range(1, size)]
+        self._known += [env._view for env in self.envs[1:]]
 
-    def act(self) -> int:
-        """Move all envs, and return how many ended, or did not move."""
-        if len(self.chunks) == 1:
-            return int(act_all(self._address, 0, len(self.envs)))
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(len(self.chunks) - 1, "pull_env")
-        others = [self._pool.submit(act_all, self._address, *chunk) for chunk in self.chunks[1:]]
-        own = act_all(self._address, *self.chunks[0])
-        return int(own + sum(other.result() for other in others))
+    def room(self) -> Array:
+        """Return a fresh place for an answer, (bytes,) uint8."""
+        return np.empty(self._layout.itemsize, np.uint8)
 
-    def feed(self, k: int) -> None:
+    def look(self) -> Array:
+        """Return what all envs show, () `layout`."""
+        answer = self.room()
+        tell_all(self._address, 0, len(self.envs), answer)
+        return self.read(answer)
+
+    def read(self, answer: Array) -> Array:
+        """Return the bytes of an answer as what they are, () `layout`."""
+        return np.ndarray((), self._layout, answer)
+
+    def act(self, answer: Array) -> tuple[int, int]:
+        """Move all envs, and write what they show to `answer`; see `Crew.act`."""
+        if self._crew is None:
+            self._crew = Crew(self._address, self.chunks)
+        return self._crew.act(answer)
+
+    def feed(self, k: int, answer: Array) -> None:
         """Move env `k`, whose calendar clock had no customers left."""
+        assert self._crew is not None
         self.envs[k].simulator.supply()
-        act_all(self._address, k, k + 1)
+        self._crew.act_one(k, answer)
 
     def restart(self, k: int, **arguments: Any) -> None:
         """Reset env `k`."""
         self.envs[k].reset(**arguments)
         self.adopt(k)
-        pack(self._address, k)
+
+    def tell(self, k: int, answer: Array) -> None:
+        """Write to `answer` what env `k` shows."""
+        tell_all(self._address, k, k + 1, answer)
 
     def adopt(self, k: int) -> None:
         """Let env `k` write to its rows, if it does not: it makes itself a new view for a policy."""
         env = self.envs[k]
         if env._view is not self._known[k]:
-            env.lie_in(
-                self._systems[k],
-                self.observations[k],
-                self.masks[k],
-                self._outcomes[k, ...],
-                self._views[k : k + 1],
-            )
+            env.lie_in(*self._rows(k))
             self._known[k] = env._view
 
-    def refused(self, restarts: bool) -> int:
-        """Return the first env that cannot act, N if all can; `restarts`: one may whose episode has ended."""
-        return int(first_refused(self._address, self.masks.shape[1], restarts))
-
-    def answer(self) -> tuple[npt.NDArray[np.float64], Flags, dict[str, Any]]:
-        """Return fresh arrays: the rewards, who ended in this step, and the info of all."""
-        numbers = self._numbers.copy()
-        rewards, cost, wait, time = numbers[:4]
-        messages, router = numbers[4:].view(np.int64)
-        blocked, ended = self._flags.copy()
-        columns = (cost, wait, blocked, messages, router, time, self.masks.copy())
-        return rewards, ended, dict(zip(NAMES, columns, strict=True))
+    def _rows(self, k: int) -> tuple[Array, ...]:
+        """Return where env `k` lies: its system, and the parts of its view."""
+        views = self.observations[k], self.masks[k], self._outcomes[k, ...], self._views[k : k + 1]
+        return self._systems[k], *views
 
     def close(self) -> None:
         """Let the threads go."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
+        if self._crew is not None:
+            self._crew.close()
+            self._crew = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the threads out of copies, which start their own, and the systems, copied with the envs."""
-        return {**self.__dict__, "_pool": None, "_systems": None}
+        return {**self.__dict__, "_crew": None, "_systems": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
@@ -119,18 +123,34 @@ class Batch:
     def _link(self) -> None:
         """Write the addresses of all arrays where the kernels read them, and adopt the envs."""
         self._record: Array = np.zeros(1, BATCH)
-        self._record["envs"] = len(self.envs)
-        parts = {"views": self._views, "actions": self.actions, "left": self.left}
-        for name, part in {**parts, "numbers": self._numbers, "flags": self._flags}.items():
-            self._record[name] = part.ctypes.data
+        size = len(self.actions)
+        self._record["envs"], self._record["restarts"] = size, self._restarts
+        self._record["entries"], self._record["size"] = self.observations.shape[1], self.masks.shape[1]
+        for name in ("actions", "left", "observations", "masks"):
+            self._record[name] = getattr(self, name).ctypes.data
+        self._record["views"] = self._views.ctypes.data
         self._address = int(self._record.ctypes.data)
         width = (
             self.envs[0].simulator.arrays.extent() | LINE
         )  # odd in lines, for the cache to hold many heads
-        self._systems = lines(len(self.envs) * width).reshape(len(self.envs), width)
+        self._systems = lines(size * width).reshape(size, width)
         self._known: list[View | None] = [None for _ in self.envs]  # the views that lie in the rows
         for k in range(len(self.envs)):
             self.adopt(k)
+
+
+def layout(envs: int, entries: int, actions: int) -> np.dtype[Any]:
+    """Return how an answer lies in memory, as `kernels.batch.write_answers` writes it."""
+    reals, counts, flags = (np.dtype((kind, (envs,))) for kind in (np.float64, np.int64, np.bool_))
+    return np.dtype(
+        [
+            *((name, reals) for name in ("reward", "cost", "wait", "time")),
+            *((name, counts) for name in ("messages", "router")),
+            ("observation", np.float32, (envs, entries)),
+            ("action_mask", np.int8, (envs, actions)),
+            *((name, flags) for name in ("blocked", "truncated", "terminated")),
+        ]
+    )
 
 
 def threads(size: int) -> int:

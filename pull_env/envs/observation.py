@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from pull_env.arrays import Array
+from pull_env.arrays import Array, shell
 from pull_env.envs.catalog import mean_service_time, with_fallback
 from pull_env.kernels import observe
-from pull_env.policy import Step
+from pull_env.policy import Last, Recall, Step, Take
 from pull_env.scenario import Prices, Scenario
 from pull_env.system import encode
 
@@ -81,9 +81,9 @@ class Constants:
     """What the kernels need to know and never changes: equal envs share it."""
 
     chains: Array  # (A, CHAIN_STEPS) STEP  what the actions mean
-    doubtful: Array  # (D,) int32  actions that are not always real
+    doubtful: Array  # (D,) DOUBT  actions that are not always real
     gaps: Array  # (R,) float64  nominal mean time between a router's arrivals, in ticks
-    halves: Array  # (J,) float64  queue at which the remembered wait is observed as 1/2
+    aspects: Array  # (J,) ASPECT  how a pool is observed
     observation: Array  # (L,) float32  the entries that never change, else 0
     mask: Array  # (A,) int8  1: always real
 
@@ -92,18 +92,45 @@ class Constants:
     def of(cls, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> Constants:
         """Return those of an env; for the arguments see `View`."""
         chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
-        doubtful = [k for k, step in enumerate(catalog) if not step.total]
-        rates = np.array([pool.rate for pool in scenario.pools])
+        doubtful, ends = doubts(catalog, len(scenario.pools))
         mask = np.ones(len(catalog), np.int8)
-        mask[doubtful] = 0
+        mask[doubtful["action"]] = 0
         return cls(
             chains=chains.reshape(len(catalog), observe.CHAIN_STEPS),
-            doubtful=np.array(doubtful, np.int32),
+            doubtful=doubtful,
             gaps=nominal_gaps(scenario, tick),
-            halves=rates * mean_service_time(scenario),
+            aspects=aspects(scenario, tick, ends),
             observation=constant_entries(scenario, with_state),
             mask=mask,
         )
+
+
+def doubts(catalog: tuple[Step, ...], pools: int) -> tuple[Array, list[int]]:
+    """Return the actions that are not always real and what they need, those that mean one pool first.
+
+    Returns:
+        The actions, (D,) DOUBT, and where those end that mean pool 0, 1, ...
+    """
+    needs = {Take: observe.HELD, Recall: observe.KNOWN, Last: observe.ANNOUNCED}
+    rows, ends = [], []
+    for pool in (*range(pools), None):
+        rows += [
+            (action, needs[type(step)])
+            for action, step in enumerate(catalog)
+            if not step.total and getattr(step, "pool", None) == pool
+        ]
+        ends.append(len(rows))
+    return np.array(rows, observe.DOUBT), ends[:-1]
+
+
+def aspects(scenario: Scenario, tick: float, ends: list[int]) -> Array:
+    """Return how every pool is observed, (J,) ASPECT."""
+    service = mean_service_time(scenario)
+    rows = zip(scenario.pools, [0, *ends], ends, strict=False)
+    return np.array(
+        [(1.0, pool.rate * service, service / tick, service, first, end) for pool, first, end in rows],
+        observe.ASPECT,
+    )
 
 
 def constant_entries(scenario: Scenario, with_state: bool) -> Array:
@@ -116,7 +143,7 @@ def constant_entries(scenario: Scenario, with_state: bool) -> Array:
     fastest = max(pool.rate for pool in scenario.pools)
     for row, pool in zip(pools, scenario.pools, strict=True):
         buffer = 1.0 if pool.buffer is None else pool.buffer / (1 + pool.buffer)
-        row[:3] = pool.size / scenario.servers, pool.rate / fastest, buffer
+        row[: observe.POOL_CONSTANTS] = pool.size / scenario.servers, pool.rate / fastest, buffer
     end = local_size(scenario)
     price = observed_price(scenario.prices, mean_service_time(scenario))
     entries[end - 2 : end] = price, min(scenario.nominal_load, LARGEST_LOAD) / LARGEST_LOAD
@@ -140,7 +167,7 @@ class Sight:
         self.outcome: Array = np.zeros((), observe.OUTCOME)
         self.record: Array = np.zeros(1, observe.VIEW)
         prices = scenario.prices
-        self.record["actions"], self.record["service"] = actions, mean_service_time(scenario)
+        self.record["actions"] = actions
         self.record["fastest"] = max(pool.rate for pool in scenario.pools)
         self.record["wait_price"], self.record["block_price"] = prices.wait, prices.block
         self.record["message_price"] = prices.message
@@ -184,12 +211,17 @@ class View(Sight):
         super().__init__(scenario, observation_size(scenario, with_state), len(catalog))
         self.observation[:], self.mask[:] = self._constants.observation, self._constants.mask
         self.record["doubts"], self.record["with_state"] = self._constants.doubtful.size, with_state
-        self.record["service_ticks"] = mean_service_time(scenario) / tick
 
     @property
     def chains(self) -> Array:
         """What the actions mean, (A, CHAIN_STEPS) STEP."""
         return self._constants.chains
+
+    def twin(self, observation: Array, mask: Array, outcome: Array, record: Array) -> View:
+        """Return a view like this one that lies in these arrays."""
+        other = shell(self)
+        other.move(observation, mask, outcome, record)
+        return other
 
     def move(self, observation: Array, mask: Array, outcome: Array, record: Array) -> None:
         """Lie in these arrays from now on, with what stands in the present ones."""
@@ -197,11 +229,11 @@ class View(Sight):
         for name, place in places.items():
             place[...] = getattr(self, name)
             setattr(self, name, place)
-        self._link()
+        Sight._link(self)  # the constants stay where they are
 
     def _link(self) -> None:
         super()._link()
-        for name in ("chains", "doubtful", "gaps", "halves"):
+        for name in ("chains", "doubtful", "gaps", "aspects"):
             self.record[name] = getattr(self._constants, name).ctypes.data
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from pull_env.arrays import Array
+from pull_env.arrays import Array, shell
 from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation, ScenarioLike
 from pull_env.envs.catalog import as_catalog
 from pull_env.envs.observation import View, local_size, observation_box
@@ -202,10 +201,14 @@ class RouterEnv(CustomerEnv):
                 f"memory is {self.memory}: {policy.name} needs gymnasium.make(..., memory={wanted})"
             )
 
-    def twin(self) -> RouterEnv:
-        """Return another env like this one; neither has begun yet."""
-        other = copy(self)  # shares what never changes: to check it again would take most of the time
-        other._prepare(None)
+    def twin(self, room: Array, *rows: Array) -> RouterEnv:
+        """Return another env like this one in these rows of the arrays of a batch; this one lies in its own.
+
+        Neither may have begun; what never changes is shared.
+        """
+        other = shell(self)
+        other.simulator, other._view = self.simulator.twin(room), self._view.twin(*rows)
+        other._link()
         return other
 
     def lie_in(self, room: Array, *rows: Array) -> None:

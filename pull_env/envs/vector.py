@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +76,6 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         if workers is not None:
             whole("workers", workers, least=1)
         first = RouterEnv(**arguments)
-        self.envs = [first, *(first.twin() for _ in range(1, num_envs))]
         self.metadata = {**RouterEnv.metadata, "autoreset_mode": self._mode}
         self.render_mode = first.render_mode
         self.local_size = first.local_size
@@ -83,7 +83,8 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         self.observation_space = batch_space(first.observation_space, num_envs)
         self.action_space = batch_space(first.action_space, num_envs)
         self._begun = False
-        self._batch = Batch(self.envs, workers)
+        self._batch = Batch(first, num_envs, workers, restarts=self._mode == AutoresetMode.NEXT_STEP)
+        self.envs = self._batch.envs
         self._everyone = np.ones(num_envs, np.bool_)
         self._given = {f"_{name}": self._everyone for name in NAMES}
         self._everyone.flags.writeable = False
@@ -110,8 +111,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         chosen = self._chosen(rest.pop("reset_mask", None))
         for k in np.flatnonzero(chosen).tolist():
             self._batch.restart(k, seed=seeds[k], options=rest)
-        info = self._batch.answer()[2]
-        return self.observations(), info | self._given if chosen is self._everyone else _partial(info, chosen)
+        answer = self._batch.look()
+        info = _info(answer)
+        return answer["observation"], info | self._given if chosen is self._everyone else _partial(
+            info, chosen
+        )
 
     def step(self, actions: npt.ArrayLike) -> Stepped:
         """Let every env place its customer at hand by its entry of the catalog, and run on to the next.
@@ -123,16 +127,22 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             ResetNeeded: No episode has begun; or, where `autoreset_mode` is `Disabled`, an env's has ended.
             ValueError: There are not as many actions as envs, or one is not in the catalog.
         """
-        self._read(actions)
-        stopped = self._batch.act()
+        given = self._read(actions)
+        room = self._batch.room()
+        able, stopped = self._batch.act(room)
+        if able < self.num_envs:
+            self._refuse(able, given)
         if stopped:
-            self._resume()
-        rewards, truncated, info = self._batch.answer()
+            self._resume(room)
+        answer = self._batch.read(room)
+        truncated = answer["truncated"]
         if stopped and self._mode == AutoresetMode.SAME_STEP and truncated.any():
-            final = self._finish(truncated, info)
-            info = self._batch.answer()[2] | final
-        infos = info | self._given
-        return self.observations(), rewards, np.zeros(self.num_envs, np.bool_), truncated, infos
+            final = self._finish(answer, truncated)
+            started = self._batch.look()
+            observations, infos = started["observation"], _info(started, self._given | final)
+        else:
+            observations, infos = answer["observation"], _info(answer, self._given)
+        return observations, answer["reward"], answer["terminated"], truncated, infos
 
     def observations(self) -> npt.NDArray[np.float32]:
         """Return what all envs see now, as `reset` and `step` did."""
@@ -218,8 +228,8 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             self._require_begun("a reset_mask for some")
         return mask
 
-    def _read(self, actions: npt.ArrayLike) -> None:
-        """Take over the actions, if all envs can act."""
+    def _read(self, actions: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Take over the actions, and return them as they were given."""
         given, batch = np.asarray(actions), self._batch
         if given.shape != batch.actions.shape:
             raise ValueError(f"actions has shape {given.shape}: it must be {batch.actions.shape}, one an env")
@@ -227,29 +237,46 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             raise ValueError(f"actions has dtype {given.dtype}: it must hold whole numbers")
         self._require_begun("step")
         batch.actions[...] = given
-        k = batch.refused(restarts=self._mode == AutoresetMode.NEXT_STEP)
-        if k < self.num_envs:
-            last = batch.masks.shape[1] - 1
-            if not 0 <= batch.actions[k] <= last:
-                raise ValueError(f"actions[{k}] is {given[k]}: it must be a whole number from 0 to {last}")
-            raise ResetNeeded(f"step needs reset before it: the episode of env {k} has ended")
+        return given
 
-    def _resume(self) -> None:
+    def _refuse(self, k: int, given: npt.NDArray[Any]) -> NoReturn:
+        """Say why env `k` cannot act."""
+        last = self._batch.masks.shape[1] - 1
+        if not 0 <= self._batch.actions[k] <= last:
+            raise ValueError(f"actions[{k}] is {given[k]}: it must be a whole number from 0 to {last}")
+        raise ResetNeeded(f"step needs reset before it: the episode of env {k} has ended")
+
+    def _resume(self, room: Array) -> None:
         """Feed the envs that could not move, and move them; restart those that had ended before."""
         for k in np.flatnonzero(self._batch.left < 0).tolist():
             if self._batch.left[k] == HUNGRY:
-                self._batch.feed(k)
+                self._batch.feed(k, room)
             else:
                 self._batch.restart(k)
+                self._batch.tell(k, room)
 
-    def _finish(self, ended: Flags, info: dict[str, Any]) -> dict[str, Any]:
+    def _finish(self, answer: Array, ended: Flags) -> dict[str, Any]:
         """Restart the envs that ended in this step, and return how they ended."""
-        final_obs = np.full(self.num_envs, None, object)
+        final_obs, seen = np.full(self.num_envs, None, object), answer["observation"]
         for k in np.flatnonzero(ended).tolist():
-            final_obs[k] = self._batch.observations[k].copy()
+            final_obs[k] = seen[k].copy()
             self._batch.restart(k)
         flags = {"_final_obs": ended.copy(), "_final_info": ended.copy()}
-        return {"final_obs": final_obs, "final_info": _partial(info, ended), **flags}
+        return {"final_obs": final_obs, "final_info": _partial(_info(answer), ended), **flags}
+
+
+def _info(answer: Array, further: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Return the info of all envs, and what comes with it; entry by entry, as it is built at every step."""
+    return {
+        "cost": answer["cost"],
+        "wait": answer["wait"],
+        "blocked": answer["blocked"],
+        "messages": answer["messages"],
+        "router": answer["router"],
+        "time": answer["time"],
+        "action_mask": answer["action_mask"],
+        **further,
+    }
 
 
 def _partial(info: dict[str, Any], given: Flags) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from pull_env.kernels.jit import entry, kernel, prefetch, records
-from pull_env.kernels.observe import CHAIN_STEPS, VIEW, flag_at, outcome_at, view_at
+from pull_env.kernels.jit import copy, entry, kernel, prefetch, records
+from pull_env.kernels.observe import CHAIN_STEPS, ENTRY_BYTES, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.run import turn
 from pull_env.kernels.state import (
     ARRIVALS,
@@ -39,6 +41,7 @@ from pull_env.kernels.stream import (
     weighted_pool,
 )
 
+NUMBERS, NUMBER_BYTES = 6, 8  # of every env in an answer
 ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
 HEAD_BYTES = USED_ALWAYS.itemsize
@@ -52,10 +55,15 @@ BATCH = np.dtype(
         ("views", np.int64),  # (envs,) VIEW
         ("actions", np.int64),  # (envs,) int64
         ("left", np.int64),  # (envs,) int64  what `act` returned
-        ("numbers", np.int64),  # (6, envs): reward, cost, wait, time, float64; messages, router, int64
-        ("flags", np.int64),  # (2, envs) bool: blocked, ended in this step
+        ("observations", np.int64),  # (envs, entries) float32, those of the views
+        ("masks", np.int64),  # (envs, size) int8, those of the views
+        # constants
+        ("entries", np.int64),  # of an observation
+        ("size", np.int64),  # actions of the catalog
+        ("restarts", np.int64),  # 1: an env may act whose episode has ended
     ]
 )
+GROUP = 16  # envs whose answers are written together, soon enough to be at hand still
 batch_at = records(BATCH)
 
 
@@ -80,26 +88,27 @@ def act(view: int, chain: int, steps: int) -> int:
     return sight.left
 
 
-@entry
-def act_all(batch: int, first: int, last: int) -> int:
-    """Let the envs `first` to `last` - 1 of `batch` act, each by its entry of the catalog.
+@kernel
+def act_some(batch: int, first: int, last: int, answer: int) -> int:
+    """Let the envs `first` to `last` - 1 of `batch` act, and write what they show at address `answer`.
 
     Returns:
         How many ended, or did not move.
     """
     it, count = batch_at(batch, 0), 0
-    for k in range(first, last):
-        if k + 3 < last:
-            fetch(view_at(it.views, k + 3).system, HEAD_BYTES)
-        if k + 2 < last:
-            fetch_at_hand(view_at(it.views, k + 2).system)
-        if k + 1 < last:
-            fetch_drawn(view_at(it.views, k + 1).system, chain_of(batch, k + 1))
-        left = act(it.views + k * VIEW_BYTES, chain_of(batch, k), CHAIN_STEPS)
-        count_at(it.left, k).value = left
-        flag_at(it.flags, it.envs + k).value = left == 0
-        count += left <= 0
-        pack(batch, k)
+    for start in range(first, last, GROUP):
+        end = min(start + GROUP, last)
+        for k in range(start, end):
+            if k + 3 < last:
+                fetch(view_at(it.views, k + 3).system, HEAD_BYTES)
+            if k + 2 < last:
+                fetch_at_hand(view_at(it.views, k + 2).system)
+            if k + 1 < last:
+                fetch_drawn(view_at(it.views, k + 1).system, chain_of(batch, k + 1))
+            left = act(it.views + k * VIEW_BYTES, chain_of(batch, k), CHAIN_STEPS)
+            count_at(it.left, k).value = left
+            count += left <= 0
+        write_answers(batch, start, end, answer)
     return count
 
 
@@ -111,32 +120,44 @@ def chain_of(batch: int, k: int) -> int:
 
 
 @entry
-def pack(batch: int, k: int) -> None:
-    """Copy the outcome of env `k` to the arrays of the batch."""
+def tell_all(batch: int, first: int, last: int, answer: Any) -> None:
+    """Write to `answer` what the envs `first` to `last` - 1 of `batch` show."""
+    write_answers(batch, first, last, answer.ctypes.data)
+
+
+@kernel
+def write_answers(batch: int, first: int, last: int, answer: int) -> None:
+    """Write what envs show to the arrays that begin at address `answer`: see `envs.batch.layout`."""
     it = batch_at(batch, 0)
-    outcome, envs, numbers = outcome_at(view_at(it.views, k).outcome, 0), it.envs, it.numbers
-    real_at(numbers, k).value = 0.0 - outcome.cost
-    real_at(numbers, envs + k).value = outcome.cost
-    real_at(numbers, 2 * envs + k).value = outcome.wait
-    real_at(numbers, 3 * envs + k).value = outcome.time
-    count_at(numbers, 4 * envs + k).value = outcome.messages
-    count_at(numbers, 5 * envs + k).value = outcome.router
-    flag_at(it.flags, k).value = outcome.lost
+    envs, seen = it.envs, answer + NUMBERS * it.envs * NUMBER_BYTES
+    masks = seen + envs * it.entries * ENTRY_BYTES
+    flags = masks + envs * it.size
+    for k in range(first, last):
+        outcome = outcome_at(view_at(it.views, k).outcome, 0)
+        real_at(answer, k).value = 0.0 - outcome.cost
+        real_at(answer, envs + k).value = outcome.cost
+        real_at(answer, 2 * envs + k).value = outcome.wait
+        real_at(answer, 3 * envs + k).value = outcome.time
+        count_at(answer, 4 * envs + k).value = outcome.messages
+        count_at(answer, 5 * envs + k).value = outcome.router
+        flag_at(flags, k).value = outcome.lost
+        flag_at(flags, envs + k).value = count_at(it.left, k).value == 0
+        flag_at(flags, 2 * envs + k).value = 0
+    row = it.entries * ENTRY_BYTES
+    copy(seen + first * row, it.observations + first * row, (last - first) * row)
+    copy(masks + first * it.size, it.masks + first * it.size, (last - first) * it.size)
 
 
-@entry
-def first_refused(batch: int, size: int, restarts: bool) -> int:
+@kernel
+def first_refused(batch: int) -> int:
     """Return the first env of `batch` that cannot act, as many as there are if all can.
 
-    Args:
-        batch: Address of the BATCH.
-        size: Entries of the catalog: an action that is not from 0 to `size` - 1 is refused.
-        restarts: Whether an env may act whose episode has ended.
+    It cannot if its action is none of the catalog, or if its episode has ended and `restarts` is 0.
     """
     it = batch_at(batch, 0)
     for k in range(it.envs):
         action = count_at(it.actions, k).value
-        if action < 0 or action >= size or (view_at(it.views, k).left == 0 and not restarts):
+        if action < 0 or action >= it.size or (view_at(it.views, k).left == 0 and not it.restarts):
             return k
     return it.envs
 

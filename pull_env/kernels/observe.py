@@ -9,28 +9,22 @@ of the actions that are always real.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pull_env.kernels.index import count_above
 from pull_env.kernels.jit import entry, kernel, records
 from pull_env.kernels.state import (
-    LAST,
-    RECALL,
-    TAKE,
     group_of,
     head_of,
-    integer_at,
     list_of,
     memory_of,
     pool_of,
     real_at,
     router_of,
-    step_at,
 )
 
 POOL_ENTRIES, ROUTER_ENTRIES = 8, 4
+POOL_CONSTANTS = 3  # the first entries of a pool
 POOL_STATE_ENTRIES, STATE_ENTRIES = 5, 3
 CHAIN_STEPS = 2  # steps of an action: what it means, and the step to fall back on
 
@@ -42,15 +36,13 @@ VIEW = np.dtype(
         ("mask", np.int64),  # (actions,) int8  1: the action means now what it says
         ("outcome", np.int64),  # (1,) OUTCOME
         ("chains", np.int64),  # (actions, CHAIN_STEPS) STEP
-        ("doubtful", np.int64),  # (doubts,) int32  actions that are not always real
+        ("doubtful", np.int64),  # (doubts,) DOUBT
         ("gaps", np.int64),  # (R,) float64  nominal mean time between a router's arrivals, in ticks
-        ("halves", np.int64),  # (J,) float64  queue at which the remembered wait is observed as 1/2
+        ("aspects", np.int64),  # (J,) ASPECT
         # constants
         ("actions", np.int64),
         ("doubts", np.int64),
         ("with_state", np.int64),  # 1: append the state; needs KEEP_QUEUE_INDEX
-        ("service", np.float64),  # mean service time n / capacity, in time units
-        ("service_ticks", np.float64),  # the same in ticks
         ("fastest", np.float64),  # largest rate of a pool
         ("wait_price", np.float64),
         ("message_price", np.float64),
@@ -60,6 +52,23 @@ VIEW = np.dtype(
     ],
     align=True,
 )
+
+ASPECT = np.dtype(  # how a pool is observed
+    [
+        # what is observed as 1/2
+        ("held", np.float64),  # messages
+        ("queue", np.float64),  # remembered
+        ("age", np.float64),  # in ticks, of that memory
+        ("answer", np.float64),  # recent mean wait by probes, in time units
+        # the rows of the doubtful actions that mean this pool
+        ("first", np.int64),
+        ("end", np.int64),
+    ]
+)
+
+# An action that is not always real, and what it needs: one of these bits is enough.
+DOUBT = np.dtype([("action", np.int64), ("needs", np.int64)])
+HELD, KNOWN, ANNOUNCED = 1, 2, 4  # a message; a remembered server; a server that announced itself last
 
 OUTCOME = np.dtype(
     [
@@ -74,6 +83,8 @@ OUTCOME = np.dtype(
 )
 
 view_at, outcome_at = records(VIEW), records(OUTCOME)
+aspect_at, doubt_at = records(ASPECT), records(DOUBT)
+ENTRY_BYTES = np.dtype(np.float32).itemsize
 entry_at, flag_at = records(np.dtype([("value", np.float32)])), records(np.dtype([("value", np.int8)]))
 
 
@@ -83,13 +94,17 @@ def observe(system: int, router: int, view: int) -> None:
 
     `router` is the one at hand, or the last one asked where the customers have come to an end.
     """
-    head = head_of(system)
-    for pool in range(head.J):
-        observe_pool(system, router, pool, view)
+    sight, able, any_able, end = view_at(view, 0), 0, 0, 0
+    for pool in range(head_of(system).J):
+        aspect = aspect_at(sight.aspects, pool)
+        able, end = observe_pool(system, router, pool, view), aspect.end
+        mark_real_actions(view, aspect.first, end, able)
+        any_able |= able
+    any_able |= ANNOUNCED if router_of(system, router).last >= 0 else 0
+    mark_real_actions(view, end, sight.doubts, any_able)
     observe_router(system, router, view)
-    if view_at(view, 0).with_state:
+    if sight.with_state:
         observe_state(system, router, view)
-    mark_real_actions(system, router, view)
     stamp(system, view)
 
 
@@ -114,28 +129,36 @@ def part(value: float, half: float) -> float:
 
 
 @kernel
-def observe_pool(system: int, router: int, pool: int, view: int) -> None:
-    """Write what `router` knows of `pool`; its size, rate and buffer are written already."""
-    sight, mine, at = view_at(view, 0), list_of(system, router, pool), pool * POOL_ENTRIES
-    write(view, at + 3, part(float(mine.held), 1.0))
-    if mine.best < 0:
-        write(view, at + 4, 1.0)
-        write(view, at + 5, 1.0)
-    else:
+def observe_pool(system: int, router: int, pool: int, view: int) -> int:
+    """Write what `router` knows of `pool`; its size, rate and buffer are written already.
+
+    Returns:
+        The bits HELD and KNOWN.
+    """
+    mine, half = list_of(system, router, pool), aspect_at(view_at(view, 0).aspects, pool)
+    able = (HELD if mine.held > 0 else 0) | (KNOWN if mine.best >= 0 else 0)
+    held, queue, age, answer, idle = float(mine.held), np.inf, np.inf, mine.answer, mine.idle
+    if mine.best >= 0:
         known = memory_of(system, router, group_of(system, pool), mine.best)
-        write(view, at + 4, part(float(known.queue), real_at(sight.halves, pool).value))
-        write(view, at + 5, part(head_of(system).now - known.when, sight.service_ticks))
-    write(view, at + 6, part(mine.answer, sight.service))
-    write(view, at + 7, mine.idle)
+        queue, age = float(known.queue), head_of(system).now - known.when
+    held, queue = part(held, half.held), part(queue, half.queue)
+    age, answer = part(age, half.age), part(answer, half.answer)
+    entries = view_at(view, 0).observation + (pool * POOL_ENTRIES + POOL_CONSTANTS) * ENTRY_BYTES
+    entry_at(entries, 0).value = held
+    entry_at(entries, 1).value = queue
+    entry_at(entries, 2).value = age
+    entry_at(entries, 3).value = answer
+    entry_at(entries, 4).value = idle
+    return able
 
 
 @kernel
 def observe_router(system: int, router: int, view: int) -> None:
     """Write what `router` knows beyond the pools; the price of a message and the load are written already."""
     own, at = router_of(system, router), head_of(system).J * POOL_ENTRIES
-    gap = real_at(view_at(view, 0).gaps, router).value
-    write(view, at, part(gap, own.gap) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
-    write(view, at + 1, own.empty)
+    gap, recent, empty = real_at(view_at(view, 0).gaps, router).value, own.gap, own.empty
+    write(view, at, part(gap, recent) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
+    write(view, at + 1, empty)
 
 
 @kernel
@@ -161,27 +184,12 @@ def observe_state(system: int, router: int, view: int) -> None:
 
 
 @kernel
-def mark_real_actions(system: int, router: int, view: int) -> None:
-    """Write the marks of the doubtful actions: 0 where one would only do what it falls back on."""
-    sight = view_at(view, 0)
-    for k in range(sight.doubts):
-        action = integer_at(sight.doubtful, k).value
-        step = step_at(sight.chains, action * CHAIN_STEPS)
-        flag_at(sight.mask, action).value = can_act(system, router, step)
+def mark_real_actions(view: int, first: int, end: int, able: int) -> None:
+    """Write the marks of the doubtful actions `first` to `end` - 1: 0 where none of their needs is in `able`.
 
-
-@kernel
-def can_act(system: int, router: int, step: Any) -> bool:
-    """Return whether `step` can give the customer at `router` a server."""
-    if step.kind == TAKE:
-        if step.pool < 0:
-            return bool(router_of(system, router).held > 0)
-        return bool(list_of(system, router, step.pool).held > 0)
-    if step.kind == RECALL:
-        for pool in range(head_of(system).J):
-            if (step.pool < 0 or step.pool == pool) and list_of(system, router, pool).best >= 0:
-                return True
-        return False
-    if step.kind == LAST:
-        return bool(router_of(system, router).last >= 0)
-    return True
+    There one would only do what it falls back on.
+    """
+    mask, doubtful = view_at(view, 0).mask, view_at(view, 0).doubtful
+    for k in range(first, end):
+        doubt = doubt_at(doubtful, k)
+        flag_at(mask, doubt.action).value = (doubt.needs & able) != 0
