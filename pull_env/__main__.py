@@ -178,7 +178,8 @@ def _publish(found: Sequence[Measurement], folder: Path) -> None:
         json_draft.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         draw(found, png_draft)
     screen = console()
-    for table in tables(found):
+    for title, table in tables(found):
+        screen.print(title, style="bold")
         screen.print(table)
     screen.print(NOTE)
     screen.print("Written:", *paths)

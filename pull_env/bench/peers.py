@@ -1,8 +1,8 @@
 """Other simulators on the same system: two choices on n servers, each written as its manual would have it.
 
 A peer returns the mean response, so that a test can tell whether it simulates what `simulate` does. None
-looks at the routers: two choices need no messages from servers, and what R routers do is what one does. Each timing
-is a process of its own, since Cimba must come before the compiler has compiled anything:
+looks at the routers: two choices need no messages from servers, and what R routers do is what one does. Each
+timing is a process of its own, since Cimba must come before the compiler has compiled anything:
 
     python -m pull_env.bench.peers NAME CUSTOMERS MARGIN SEED
 """
@@ -102,9 +102,9 @@ def cimba(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
 
 
 PEERS: dict[str, tuple[str, Peer, int]] = {  # module, peer, customers in about `SECONDS`
-    "SimPy": ("simpy", simpy, 15_000),
+    "SimPy": ("simpy", simpy, 10_000),
     "Ciw": ("ciw", ciw, 1_000),
-    "Cimba": ("cimba", cimba, 800_000),
+    "Cimba": ("cimba", cimba, 500_000),
 }
 
 
@@ -153,7 +153,7 @@ def main(name: str, *numbers: str) -> None:
     """Let a peer simulate, and print its mean response and the seconds that it took, as JSON."""
     peer, scenario = PEERS[name][1], system(SERVERS)
     customers, margin, seed = map(int, numbers)
-    peer(scenario, 500, 100, 0)  # imports, and compiles
+    peer(scenario, 20, 0, 0)  # imports, and compiles
     start = time.perf_counter()
     response = peer(scenario, customers, margin, seed)
     print(json.dumps([response, time.perf_counter() - start]))

@@ -17,7 +17,7 @@ import numpy as np
 
 import pull_env
 from pull_env.bench.engine import system
-from pull_env.bench.timing import TIMINGS, Measurement
+from pull_env.bench.timing import Measurement
 from pull_env.kernels.jit import CACHE_VARIABLE
 from pull_env.policy import Policy
 from pull_env.scenario import Scenario
@@ -54,7 +54,7 @@ def run(words: tuple[str, ...], told: str = "", cache: str | None = None) -> tup
     return seconds, done.stdout
 
 
-def starts(policy: Policy, timings: int = TIMINGS) -> Iterator[Measurement]:
+def starts(policy: Policy, timings: int) -> Iterator[Measurement]:
     """Yield the seconds of Python alone, of `import pull_env`, of a first result with compiled kernels."""
     scenario = system(100)
     told = order(scenario, policy, FIRST_CUSTOMERS, 0)

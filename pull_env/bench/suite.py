@@ -11,17 +11,16 @@ from functools import partial
 from pathlib import Path
 
 from pull_env.bench import engine, envs, peers, processes
-from pull_env.bench.timing import TIMINGS, Measurement
+from pull_env.bench.timing import Measurement
 from pull_env.policy import Policy
 from pull_env.system import encode
 from pull_env.terminal import bar
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 QUICK_SIZES = (100, 10_000)
-ENV_SIZES = (100, 10_000)
-ENV_COUNTS = (256, 4096)
+ENVS = ((100, (256, 4096)), (10_000, (256,)))  # servers, and how many envs at once
 SECONDS, QUICK_SECONDS = 0.2, 0.05
-PEER_TIMINGS = 3
+PROCESS_TIMINGS = 3  # each starts anew
 
 Task = Callable[[], Iterator[Measurement]]
 
@@ -77,20 +76,21 @@ class Plan:
             system = engine.system(engine.ROUTERS_SERVERS, routers)
             yield partial(engine.customers, "routers", self.pull.name, system, self.pull, self.seconds)
         yield from self._env_tasks()
-        yield partial(processes.starts, self.pull, 2 if self.quick else TIMINGS)
+        timings = 2 if self.quick else PROCESS_TIMINGS
+        yield partial(processes.starts, self.pull, timings)
         if not self.quick:
             yield partial(processes.cold_start, self.pull)
         yield partial(processes.memory, self.pull)
         yield partial(processes.footprint, self.pull)
-        yield partial(peers.compare, self.two_choices, self.seconds, 1 if self.quick else PEER_TIMINGS)
+        yield partial(peers.compare, self.two_choices, self.seconds, timings)
 
     def _env_tasks(self) -> Iterator[Task]:
         yield partial(envs.no_op, self.seconds)
-        for n in ENV_SIZES[:1] if self.quick else ENV_SIZES:
+        threads = sorted({1, max(self.cores)})
+        for n, counts in ((100, (256,)),) if self.quick else ENVS:
             yield partial(envs.singles, n, self.seconds)
-            for count in ENV_COUNTS:
-                for threads in sorted({1, max(self.cores)}):
-                    yield partial(envs.vector, n, count, threads, self.seconds)
+            for count in counts:
+                yield from (partial(envs.vector, n, count, k, self.seconds) for k in threads)
 
 
 def all_cores() -> tuple[int, ...]:
