@@ -21,7 +21,7 @@ from pull_env.scenario import Scenario
 ID = "pull_env/Router-v0"
 STEPS = "steps a second"
 ACTIONS = 640  # drawn beforehand for a single env
-BATCHED = 16_384  # and for a batch, over all envs
+BATCHED = 4_096  # and for a batch, over all envs
 
 
 class NoOp(gymnasium.Env[Any, Any]):

@@ -76,12 +76,12 @@ class Plan:
             system = engine.system(engine.ROUTERS_SERVERS, routers)
             yield partial(engine.customers, "routers", self.pull.name, system, self.pull, self.seconds)
         yield from self._env_tasks()
-        timings = 2 if self.quick else PROCESS_TIMINGS
-        yield partial(processes.starts, self.pull, timings)
+        yield partial(processes.starts, self.pull, 2 if self.quick else PROCESS_TIMINGS)
         if not self.quick:
             yield partial(processes.cold_start, self.pull)
         yield partial(processes.memory, self.pull)
         yield partial(processes.footprint, self.pull)
+        timings = 1 if self.quick else PROCESS_TIMINGS
         yield partial(peers.compare, self.two_choices, self.seconds, timings)
 
     def _env_tasks(self) -> Iterator[Task]:
