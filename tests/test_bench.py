@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,9 @@ def test_a_row_says_with_what_and_where_it_was_measured(rows: list[dict[str, Any
         if row["run"]["kind"] in ("policies", "cores", "routers", "peers"):
             assert row["unit"] == "customers a second"
             assert len(row["policy"]["sha256"]) == len(row["scenario"]["sha256"]) == 64
+    names = [row["run"]["name"] for row in rows if row["run"]["kind"] == "peers"]
+    assert names[0] == "pull_env"
+    assert f"SimPy {version('simpy')}" in names[1:]
     timed = [len(row["timings"]) for row in rows if row["run"]["kind"] in ("policies", "envs")]
     assert set(timed) == {timing.TIMINGS}
 

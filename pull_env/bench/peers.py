@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from statistics import fmean
 from typing import Any
@@ -146,7 +147,8 @@ def compare(policy: Policy, seconds: float, timings: int) -> Iterator[Measuremen
             rates[name].append(customers / play(name, customers, customers // 10, seed)[1])
     for name, found in rates.items():
         warmup = running.warmup if name == "pull_env" else 0
-        yield Measurement("peers", name, CUSTOMERS, tuple(found), 1, None, warmup, scenario, policy)
+        shown = name if name == "pull_env" else f"{name} {version(PEERS[name][0])}"
+        yield Measurement("peers", shown, CUSTOMERS, tuple(found), 1, None, warmup, scenario, policy)
 
 
 def main(name: str, *numbers: str) -> None:

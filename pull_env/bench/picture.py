@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+from matplotlib.ticker import FixedLocator, LogLocator, NullLocator, StrMethodFormatter
 
 from pull_env.bench.timing import Measurement
 
@@ -62,7 +62,9 @@ def _dress(axes: Axes, title: str, x: str, y: str) -> None:
     axes.tick_params(labelsize=FONT - 1)
     axes.grid(alpha=0.25, linewidth=0.6)
     if axes.get_yscale() == "log":
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axes.yaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_locator(NullLocator())
 
 
