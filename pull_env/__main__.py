@@ -137,7 +137,8 @@ def bench(
         policies: Names such as "balanced(2)", or paths of TOML files.
         sizes: Numbers of servers; if not given, 100 to 1,000,000 (quick: 100 and 10,000).
         cores: Numbers of threads; if not given, 1, 2, 4 and so on up to all cores.
-        seconds: Length of a timing, of which there are five; if not given, 0.2 (quick: 0.05).
+        seconds: Length of a timing, of which there are five (fewer of what starts a process); if not given,
+            0.2 (quick: 0.05).
         out: Folder for the files.
     """
     from importlib.util import find_spec
