@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pull_env
+from pull_env.bench.timing import Measurement
 from pull_env.policy import Policy
 from pull_env.results import Result
 from pull_env.scenario import Scenario
@@ -76,22 +77,9 @@ def row(
     measured = result.to_dict()
     simulated = result.customers + result.replications * result.warmup
     return {
-        "schema": SCHEMA,
-        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "package": {"version": pull_env.__version__, **checkout(Path(pull_env.__file__).parents[1])},
-        "command": command,
-        "scenario": {
-            "name": scenario.name,
-            "version": scenario.version,
-            "content": scenario.to_dict(),
-            "sha256": scenario.digest,
-        },
-        "policy": {
-            "name": policy.name,
-            "content": policy.to_dict(),
-            "sha256": policy.digest,
-            "network": None if network is None else asdict(network),
-        },
+        **_provenance(command, min(workers or os.cpu_count() or 1, result.replications)),
+        "scenario": _scenario(scenario),
+        "policy": {**_policy(policy), "network": None if network is None else asdict(network)},
         "run": {name: measured[name] for name in ("seed", "warmup", "customers", "replications")},
         "measures": {name: measured[name] for name in MEASURES},
         "stable": result.stable,
@@ -100,9 +88,49 @@ def row(
             "seconds": result.seconds,
             "customers_per_second": simulated / result.seconds,
         },  # warm-up too
-        "machine": {**machine(), "threads": min(workers or os.cpu_count() or 1, result.replications)},
+    }
+
+
+def speed_row(measurement: Measurement, *, command: str) -> dict[str, Any]:
+    """Return everything that is known about a measurement of speed or memory, as plain JSON values."""
+    scenario, policy = measurement.scenario, measurement.policy
+    return {
+        **_provenance(command, measurement.threads),
+        "scenario": None if scenario is None else _scenario(scenario),
+        "policy": None if policy is None else {**_policy(policy), "network": None},
+        "run": {"kind": measurement.kind, "name": measurement.name, "envs": measurement.envs}
+        | {"warmup": measurement.warmup},
+        "unit": measurement.unit,
+        "median": measurement.median,
+        "low": measurement.low,
+        "high": measurement.high,
+        "timings": list(measurement.values),
+    }
+
+
+def _provenance(command: str, threads: int) -> dict[str, Any]:
+    """Return when, with what and where something was measured."""
+    return {
+        "schema": SCHEMA,
+        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "package": {"version": pull_env.__version__, **checkout(Path(pull_env.__file__).parents[1])},
+        "command": command,
+        "machine": {**machine(), "threads": threads},
         "versions": versions(),
     }
+
+
+def _scenario(scenario: Scenario) -> dict[str, Any]:
+    return {
+        "name": scenario.name,
+        "version": scenario.version,
+        "content": scenario.to_dict(),
+        "sha256": scenario.digest,
+    }
+
+
+def _policy(policy: Policy) -> dict[str, Any]:
+    return {"name": policy.name, "content": policy.to_dict(), "sha256": policy.digest}
 
 
 def to_line(content: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The command line: `python -m pull_env simulate`, `scenarios` and `policies`."""
+"""The command line: `python -m pull_env simulate`, `scenarios`, `policies` and `bench`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from tyro.conf import FlagCreatePairsOff, Positional, arg
 
 from pull_env.policy import Policy, load_policy
 from pull_env.scenario import Scenario, load_scenario, scenario_names
-from pull_env.terminal import console, exit_status
+from pull_env.terminal import command_line, console, exit_status
 
 if TYPE_CHECKING:
+    from pull_env.bench.timing import Measurement
     from pull_env.estimates import Estimate
     from pull_env.results import Result
 
@@ -32,7 +33,9 @@ For example:
   python -m pull_env policies
   python -m pull_env simulate two-speeds "balanced(2)"
   python -m pull_env simulate two-speeds pull --customers 200000 --seed 1
-  python -m pull_env simulate my_scenario.toml my_policy.toml --json > result.json"""
+  python -m pull_env simulate my_scenario.toml my_policy.toml --json > result.json
+  python -m pull_env bench --quick"""
+MEASURED = ("pull", "balanced(2)", "power-of-d(2)", "jsq", "jfsq", "random")
 
 
 def simulate(
@@ -114,6 +117,75 @@ def policies() -> int:
     return 0
 
 
+def bench(
+    *,
+    quick: FlagCreatePairsOff[bool] = False,
+    policies: Annotated[tuple[str, ...], arg(metavar="NAME ...")] = MEASURED,
+    sizes: Annotated[tuple[int, ...] | None, arg(metavar="N ...")] = None,
+    cores: Annotated[tuple[int, ...] | None, arg(metavar="K ...")] = None,
+    seconds: Annotated[float | None, arg(metavar="S")] = None,
+    out: Annotated[Path, arg(metavar="FOLDER")] = Path("results") / "bench",
+) -> int:
+    """Measure customers and env steps a second, the start of a process, memory, and other simulators.
+
+    Prints tables, and writes bench.json (every timing, with versions and machine) and bench.png; files of
+    those names are replaced at the end, or not at all. Other simulators are SimPy, Ciw and Cimba, as far as
+    they are installed.
+
+    Args:
+        quick: Fewer sizes and shorter timings, and no start without compiled kernels: under half a minute.
+        policies: Names such as "balanced(2)", or paths of TOML files.
+        sizes: Numbers of servers; if not given, 100 to 1,000,000 (quick: 100 and 10,000).
+        cores: Numbers of threads; if not given, 1, 2, 4 and so on up to all cores.
+        seconds: Length of a timing, of which there are five (fewer of what starts a process); if not given,
+            0.2 (quick: 0.05).
+        out: Folder for the files.
+    """
+    from importlib.util import find_spec
+
+    import baselines
+    from baselines.rows import checkout
+    from pull_env.bench import suite
+
+    plan = suite.Plan(
+        policies=tuple(find_policy(name) for name in policies),
+        pull=baselines.make("pull"),
+        two_choices=baselines.make("power-of-d(2)"),
+        sizes=sizes if sizes is not None else suite.QUICK_SIZES if quick else suite.SIZES,
+        cores=cores if cores is not None else suite.all_cores(),
+        seconds=seconds if seconds is not None else suite.QUICK_SECONDS if quick else suite.SECONDS,
+        quick=quick,
+    )
+    plan.check()
+    if find_spec("matplotlib") is None:  # before minutes are spent on a picture that cannot be drawn
+        raise ValueError("matplotlib is missing: pip install matplotlib")
+    checkout(Path(__file__).parents[1])  # before anything is written: rows tell what sources were measured
+    out.mkdir(parents=True, exist_ok=True)
+    _publish(suite.measure(plan, progress=sys.stderr.isatty()), out)
+    return 0
+
+
+def _publish(found: Sequence[Measurement], folder: Path) -> None:
+    """Print the tables of a benchmark, and write its two files."""
+    from baselines.rows import speed_row, to_line
+    from pull_env.bench.picture import draw
+    from pull_env.bench.report import NOTE, tables
+    from pull_env.bench.suite import replaced
+
+    command = command_line(sys.orig_argv[1:])
+    paths = [folder / "bench.json", folder / "bench.png"]
+    with replaced(paths) as (json_draft, png_draft):
+        lines = ",\n".join(to_line(speed_row(each, command=command)) for each in found)
+        json_draft.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        draw(found, png_draft)
+    screen = console()
+    for title, table in tables(found):
+        screen.print(title, style="bold")
+        screen.print(table)
+    screen.print(NOTE)
+    screen.print("Written:", *paths)
+
+
 def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     from baselines.report import TRACE_NOTE, decimals, growing, run_line, system_line
     from pull_env.simulation import warmup_customers
@@ -190,6 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "simulate": simulate,
         "scenarios": scenarios,
         "policies": policies,
+        "bench": bench,
     }
 
     def work() -> int:

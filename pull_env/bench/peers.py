@@ -1,0 +1,165 @@
+"""Other simulators on the same system: two choices on n servers, each written as its manual would have it.
+
+A peer returns the mean response, so that a test can tell whether it simulates what `simulate` does. None
+looks at the routers: two choices need no messages from servers, and what R routers do is what one does. Each
+timing is a process of its own, since Cimba must come before the compiler has compiled anything:
+
+    python -m pull_env.bench.peers NAME CUSTOMERS MARGIN SEED
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from statistics import fmean
+from typing import Any
+
+from pull_env.bench.engine import CUSTOMERS, Running, system
+from pull_env.bench.processes import run
+from pull_env.bench.timing import Measurement, throughput
+from pull_env.policy import Policy
+from pull_env.scenario import Scenario
+
+Peer = Callable[
+    [Scenario, int, int, int], float
+]  # scenario, customers, of them at either end not counted, seed
+
+SERVERS = 100
+SECONDS = 0.5  # about what a timing of a peer takes
+
+
+def rates_of(scenario: Scenario) -> list[float]:
+    """Return the rate of every server."""
+    return [pool.rate for pool in scenario.pools for _ in range(pool.size)]
+
+
+def simpy(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
+    """Return the mean response: a process a customer, a resource a server."""
+    library, draw = import_module("simpy"), random.Random(seed)
+    rates, responses = rates_of(scenario), []
+    env = library.Environment()
+    servers = [library.Resource(env) for _ in rates]
+    length = [0] * len(rates)
+
+    def customer(number: int, k: int) -> Iterator[Any]:
+        arrived = env.now
+        length[k] += 1
+        with servers[k].request() as request:
+            yield request
+            yield env.timeout(draw.expovariate(rates[k]))
+        length[k] -= 1
+        if margin <= number < customers - margin:
+            responses.append(env.now - arrived)
+
+    def arrivals() -> Iterator[Any]:
+        for number in range(customers):
+            yield env.timeout(draw.expovariate(scenario.total_arrival_rate))
+            env.process(customer(number, min(draw.sample(range(len(rates)), 2), key=length.__getitem__)))
+
+    env.process(arrivals())
+    env.run()
+    return fmean(responses)
+
+
+def ciw(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
+    """Return the mean response: a node a server, behind one where customers are routed in no time."""
+    library: Any = import_module("ciw")
+    rates = rates_of(scenario)
+    law, leave = library.dists, library.routing.Leave
+
+    class TwoChoices(library.routing.NodeRouting):  # type: ignore[misc]
+        def next_node(self, individual: Any) -> Any:
+            nodes = self.simulation.nodes  # arrivals, the first node, the servers, the exit
+            chosen = random.sample(range(2, len(nodes) - 1), 2)  # from the generator that `ciw.seed` seeds
+            return min((nodes[k] for k in chosen), key=lambda node: node.number_of_individuals)
+
+    network = library.create_network(
+        arrival_distributions=[law.Exponential(scenario.total_arrival_rate), *[None] * len(rates)],
+        service_distributions=[law.Deterministic(0.0), *map(law.Exponential, rates)],
+        number_of_servers=[float("inf"), *[1] * len(rates)],
+        routing=library.routing.NetworkRouting([TwoChoices(), *(leave() for _ in rates)]),
+    )
+    library.seed(seed)
+    simulation = library.Simulation(network)
+    simulation.simulate_until_max_customers(customers, method="Arrive")
+    return fmean(
+        record.exit_date - record.arrival_date
+        for record in simulation.get_all_records()
+        if record.node > 1 and margin < record.id_number <= customers - margin
+    )
+
+
+def cimba(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
+    """Return the mean response: a process a server, which takes from a store; `customers` on average."""
+    return import_module("pull_env.bench.cimba_peer").mean_response(  # type: ignore[no-any-return]
+        rates_of(scenario), scenario.total_arrival_rate, customers, margin, seed
+    )
+
+
+PEERS: dict[str, tuple[str, Peer, int]] = {  # module, peer, customers in about `SECONDS`
+    "SimPy": ("simpy", simpy, 10_000),
+    "Ciw": ("ciw", ciw, 1_000),
+    "Cimba": ("cimba", cimba, 500_000),
+}
+
+
+def installed() -> list[str]:
+    """Return the names of the peers that can be imported."""
+    return [name for name, (module, _, _) in PEERS.items() if find_spec(module) is not None]
+
+
+def play(name: str, customers: int, margin: int, seed: int) -> tuple[float, float]:
+    """Let a peer simulate in a process of its own; return the mean response, and the seconds that it took.
+
+    Args:
+        name: Of the peer.
+        customers: How many to simulate.
+        margin: How many at the start are not counted, when the system fills, nor at the end, when it empties.
+        seed: Of the peer's chance.
+    """
+    words = ("-m", "pull_env.bench.peers", name, str(customers), str(margin), str(seed))
+    response, seconds = json.loads(run(words)[1])
+    return response, seconds
+
+
+def compare(policy: Policy, seconds: float, timings: int) -> Iterator[Measurement]:
+    """Yield the customers a second of this simulator and of the peers, timed in turns, on one thread.
+
+    Args:
+        policy: Two choices.
+        seconds: Length of a timing of this simulator; that of a peer is `SECONDS`.
+        timings: How many.
+    """
+    scenario = system(SERVERS)
+    running = Running(scenario, policy, seconds)
+    names = installed()
+    rates: dict[str, list[float]] = {name: [] for name in ("pull_env", *names)}
+    for seed in range(timings):
+        rates["pull_env"].extend(throughput([running], running.customers, seconds, 1))
+        for name in names:
+            customers = PEERS[name][2]
+            rates[name].append(customers / play(name, customers, customers // 10, seed)[1])
+    for name, found in rates.items():
+        warmup = running.warmup if name == "pull_env" else 0
+        shown = name if name == "pull_env" else f"{name} {version(PEERS[name][0])}"
+        yield Measurement("peers", shown, CUSTOMERS, tuple(found), 1, None, warmup, scenario, policy)
+
+
+def main(name: str, *numbers: str) -> None:
+    """Let a peer simulate, and print its mean response and the seconds that it took, as JSON."""
+    peer, scenario = PEERS[name][1], system(SERVERS)
+    customers, margin, seed = map(int, numbers)
+    peer(scenario, 20, 0, 0)  # imports, and compiles
+    start = time.perf_counter()
+    response = peer(scenario, customers, margin, seed)
+    print(json.dumps([response, time.perf_counter() - start]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

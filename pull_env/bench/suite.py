@@ -1,0 +1,152 @@
+"""What a benchmark measures, in which order, and how its files come to be: all at the end, or none."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pull_env.bench import engine, envs, peers, processes
+from pull_env.bench.timing import Measurement
+from pull_env.policy import Policy
+from pull_env.system import encode
+from pull_env.terminal import bar
+
+SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
+QUICK_SIZES = (100, 10_000)
+ENVS = ((100, (256, 4096)), (10_000, (256,)))  # servers, and how many envs at once
+SECONDS, QUICK_SECONDS = 0.2, 0.05
+PROCESS_TIMINGS = 3  # each starts anew
+
+Task = Callable[[], Iterator[Measurement]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure.
+
+    Attributes:
+        policies: Whose customers a second are measured by size and by cores.
+        pull: The policy that is measured by routers, at the start of a process and in memory.
+        two_choices: The policy that the peers simulate.
+        sizes: Numbers of servers.
+        cores: Numbers of threads.
+        seconds: Length of a timing.
+        quick: Whether to leave out what takes long: a start without compiled kernels, the larger envs.
+    """
+
+    policies: tuple[Policy, ...]
+    pull: Policy
+    two_choices: Policy
+    sizes: tuple[int, ...]
+    cores: tuple[int, ...]
+    seconds: float
+    quick: bool
+
+    def check(self) -> None:
+        """Refuse what cannot be measured.
+
+        Raises:
+            ValueError: A field is not allowed; the message names it, its value, and what is.
+        """
+        most = os.cpu_count() or 1
+        _check_numbers("sizes", self.sizes, 2, None)
+        _check_numbers("cores", self.cores, 1, most)
+        names = [policy.name for policy in self.policies]
+        _check_list("policies", names)
+        if not (math.isfinite(self.seconds) and self.seconds > 0):
+            raise ValueError(f"seconds is {self.seconds}: it must be a number above 0")
+        for policy in self.policies:
+            for n in self.sizes:
+                encode(policy.steps, engine.system(n))  # refuses pools and tables of other systems
+
+    def tasks(self) -> Iterator[Task]:
+        """Yield what to do, in order: the peak of memory is that of another process, so none disturbs it."""
+        for n in self.sizes:
+            for policy in self.policies:
+                system = engine.system(n)
+                yield partial(engine.customers, "policies", policy.name, system, policy, self.seconds)
+        for policy in self.policies:
+            yield partial(engine.by_cores, self.sizes[0], policy, self.cores, self.seconds)
+        for routers in engine.ROUTERS:
+            system = engine.system(engine.ROUTERS_SERVERS, routers)
+            yield partial(engine.customers, "routers", self.pull.name, system, self.pull, self.seconds)
+        yield from self._env_tasks()
+        yield partial(processes.starts, self.pull, 2 if self.quick else PROCESS_TIMINGS)
+        if not self.quick:
+            yield partial(processes.cold_start, self.pull)
+        yield partial(processes.memory, self.pull)
+        yield partial(processes.footprint, self.pull)
+        timings = 1 if self.quick else PROCESS_TIMINGS
+        yield partial(peers.compare, self.two_choices, self.seconds, timings)
+
+    def _env_tasks(self) -> Iterator[Task]:
+        yield partial(envs.no_op, self.seconds)
+        threads = sorted({1, max(self.cores)})
+        for n, counts in ((100, (256,)),) if self.quick else ENVS:
+            yield partial(envs.singles, n, self.seconds)
+            for count in counts:
+                yield from (partial(envs.vector, n, count, k, self.seconds) for k in threads)
+
+
+def all_cores() -> tuple[int, ...]:
+    """Return 1, 2, 4 and so on, and the number of cores."""
+    most = os.cpu_count() or 1
+    return tuple(sorted({*(1 << k for k in range(most.bit_length())), most}))
+
+
+def measure(plan: Plan, progress: bool) -> list[Measurement]:
+    """Return what all tasks of `plan` measure.
+
+    Args:
+        plan: Checked.
+        progress: Whether to show a progress bar on standard error.
+
+    Raises:
+        OSError: A process that is measured fails.
+    """
+    tasks = list(plan.tasks())
+    found: list[Measurement] = []
+    with bar("bench", len(tasks), progress) as report:
+        for task in tasks:
+            found.extend(task())
+            report(1)
+    return found
+
+
+@contextmanager
+def replaced(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Yield a path beside each of `paths` to write to, and put those files in their places at the end.
+
+    After an error or an interruption all earlier files are as they were, and nothing else is left.
+    """
+    drafts = [path.with_name(f".{path.stem}.unfinished{path.suffix}") for path in paths]
+    try:
+        yield drafts
+        for draft, path in zip(drafts, paths, strict=True):
+            os.replace(draft, path)
+    finally:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
+
+
+def _check_numbers(name: str, values: Sequence[int], least: int, most: int | None) -> None:
+    _check_list(name, values)
+    for value in values:
+        if value < least or (most is not None and value > most):
+            allowed = (
+                f"from {least}" if most is None else f"from {least} to {most}, the cores of this machine"
+            )
+            raise ValueError(f"{name} holds {value}: it must hold whole numbers {allowed}")
+
+
+def _check_list(name: str, values: Sequence[object]) -> None:
+    if not values:
+        raise ValueError(f"{name} is empty: there must be at least one")
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"{name} holds {value} twice: each must differ from the others")
