@@ -119,7 +119,7 @@ def plan_runs(args: Args) -> list[Run]:
     runs = []
     for scenario in scenarios:
         customers = args.customers
-        if customers is None and scenario.arrivals is None:
+        if customers is None and scenario.replay is None:
             customers = QUICK_CUSTOMERS if args.quick else FULL_CUSTOMERS
         for policy in policies:
             encode(policy.steps, scenario)  # refuses pools that the scenario does not have

@@ -161,8 +161,8 @@ def run_line(runs: Sequence[Result]) -> str:
 
 
 def bound_line(scenario: Scenario) -> list[str]:
-    """Return what no policy can beat, in a line, by pooling all servers into one; nothing of a trace."""
-    if scenario.arrivals is not None or (scenario.unlimited and scenario.nominal_load >= 1):
+    """Return what no policy can beat, in a line, by pooling all servers into one; nothing if not Markov."""
+    if not scenario.markov or (scenario.unlimited and scenario.nominal_load >= 1):
         return []
     known = lower_bounds(scenario)
     what = {"mean wait": known["wait"].value, "P(block)": known["p_block"].value}
@@ -201,7 +201,7 @@ def table(board: Board) -> RenderableType:
         f"Cost an arriving customer = {prices.wait:g} x wait + {prices.message:g} x messages"
         f"{'' if board.scenario.unlimited else f' + {prices.block:g} x blocked'}. ± are intervals of 95 %; "
         "'above the best' is paired over common random numbers.",
-        *([TRACE_NOTE] if board.scenario.arrivals else []),
+        *([TRACE_NOTE] if board.scenario.replay else []),
         *bound_line(board.scenario),
         *(f"{score.policy.name} is unstable: {score.unstable}." for score in unstable),
     ]

@@ -116,7 +116,7 @@ def policies() -> int:
 
 def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     from baselines.report import TRACE_NOTE, decimals, growing, run_line, system_line
-    from pull_env.simulation import warmup_customers
+    from pull_env.relaxation import warmup_customers
     from pull_env.theory.prediction import lower_bounds, predict
 
     out = console()
@@ -126,7 +126,7 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     if not result.stable:
         out.print(f"Unstable: {growing(scenario, result.growth)}; no mean is claimed.", style="red")
         settled = warmup_customers(scenario, policy)
-        if result.warmup < settled and scenario.arrivals is None:
+        if result.warmup < settled and scenario.replay is None:
             out.print(
                 f"Or it still fills: a warm-up of {settled:,} customers is advised.",
                 style="red",
@@ -137,7 +137,7 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
         table.add_column(heading, justify="right")
     table.add_column("unit")
     known = predict(scenario, policy) or {}
-    if not known and scenario.arrivals is None:
+    if not known:
         known = {name: bound for name, bound in lower_bounds(scenario).items() if bound.value > 0}
     for name, measure, estimate, unit in _measures(scenario, result):
         d = decimals(estimate)
@@ -149,7 +149,7 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
         sources = {entry.source: None for entry in known.values() if entry.kind == kind}
         if sources:
             out.print(f"Theory, {kind} ({meaning}): {', '.join(sources)}.")
-    if scenario.arrivals is not None:
+    if scenario.replay is not None:
         out.print(TRACE_NOTE)
 
 

@@ -81,6 +81,8 @@ class Arrays:
     waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
     gaps: Array  # (F,) float64  times between the arrivals that come next
     sizes: Array  # (F,) float64  their service requirements, mean 1
+    fed_routers: Array  # (F,) int32  whom they ask; -1: drawn by the routers' shares
+    fed_phases: Array  # (F,) float64  phases of the arrival process, in [0, 1]
     room: Array | None = None  # (bytes,) uint8  where the small ones lie, once they are gathered
 
     def link(self) -> None:
@@ -174,4 +176,4 @@ def wipe(levels: Array) -> None:
 
 ADDRESSES = tuple(each.name for each in fields(Arrays) if each.name not in ("head", "room"))
 INDEX_ADDRESSES = ("lowest", "order", "place", "above")
-FED = ("waiting", "gaps", "sizes")
+FED = ("waiting", "gaps", "sizes", "fed_routers", "fed_phases")

@@ -157,7 +157,7 @@ def is_stable(scenario: Scenario, inside: Array) -> bool:
     Only pools without a limit can grow for ever. Unlimited systems at a load of 1 or more always do, and a
     trace, which is finite, never does.
     """
-    if scenario.arrivals is not None:
+    if scenario.replay is not None:
         return True
     if scenario.unlimited and scenario.nominal_load >= 1:
         return False

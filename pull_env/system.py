@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -36,14 +36,23 @@ RANKS = {
 NUMBERS = [k for k, name in enumerate(state.HEAD.names or ()) if name not in ADDRESSES]  # 8 bytes each
 
 
+class Customers(NamedTuple):
+    """Those that come next, for the calendar clock."""
+
+    gaps: Floats  # (customers,) times since the arrival before
+    sizes: Floats  # (customers,) service requirements, of mean 1
+    routers: npt.NDArray[np.int32] | None = None  # (customers,) whom they ask; None: by the scenario's shares
+    phases: Floats | None = None  # (customers,) of the arrival process, in [0, 1]; None: it has but one
+
+
 class Feed(Protocol):
     """Where the calendar clock gets its customers from."""
 
-    def draw(self, count: int) -> tuple[Floats, Floats]:
-        """Return the next gaps between arrivals, in time units, and service requirements, of mean 1.
+    def draw(self, count: int) -> tuple[Any, ...]:
+        """Return the next customers, at most `count`: the fields of `Customers`, or the first two of them.
 
         Returns:
-            Two arrays of equal length, at most `count`; empty ones when there are no more customers.
+            Arrays of equal length; empty ones when there are no more customers.
         """
         ...
 
@@ -147,7 +156,7 @@ class Simulator:
         """
         if workload is None and needs_calendar(steps):
             raise PolicyError("rank is 'work': only the calendar clock knows it, and that needs a workload")
-        self.scenario, self.workload = scenario, workload
+        self.scenario, self.workload, self._routers = scenario, workload, scenario.routers
         self.announce = announce and announce.on(scenario)
         self._keeps = keeps(steps, self.announce) | keep
         self._memory = memory or Memory()
@@ -222,17 +231,26 @@ class Simulator:
         left = arrays.gaps.size - int(arrays.head["fed"][0])
         if left == 0 and not self._fed_all:
             assert self._feed is not None
-            arrays.gaps, arrays.sizes = map(_numbers, self._feed.draw(self.FEED))
-            if arrays.gaps.size != arrays.sizes.size:
-                raise ValueError(
-                    f"workload gave {arrays.gaps.size} gaps, {arrays.sizes.size} sizes: not as many"
-                )
+            self._take(Customers(*self._feed.draw(self.FEED)))
             left = arrays.gaps.size
             self._fed_all = left == 0
             arrays.waiting = grow(arrays.waiting, int(arrays.head["inside"][0]) + left + 2)
             arrays.head["fed"] = 0
             arrays.link()
         return max(left, 1)  # at least the customer at hand, even if nobody follows
+
+    def _take(self, fed: Customers) -> None:
+        """Let the kernels read `fed`."""
+        arrays = self.arrays
+        arrays.gaps, arrays.sizes = _numbers(fed.gaps), _numbers(fed.sizes)
+        count = arrays.gaps.size
+        if count != arrays.sizes.size:
+            raise ValueError(f"workload gave {count} gaps, {arrays.sizes.size} sizes: not as many")
+        routers = np.full(count, -1, np.int32) if fed.routers is None else fed.routers
+        if fed.routers is not None and count and not 0 <= np.min(routers) <= np.max(routers) < self._routers:
+            raise ValueError(f"workload gave routers {routers}: they must be from 0 to {self._routers - 1}")
+        phases = np.zeros(count) if fed.phases is None else fed.phases
+        arrays.fed_routers, arrays.fed_phases = np.ascontiguousarray(routers, np.int32), _numbers(phases)
 
     def _allocate(self) -> Arrays:
         """Return arrays of 0."""
@@ -265,6 +283,8 @@ class Simulator:
             waiting=free_cells(0, 1),
             gaps=np.zeros(0),
             sizes=np.zeros(0),
+            fed_routers=np.zeros(0, np.int32),
+            fed_phases=np.zeros(0),
         )
 
     def _fill(self) -> None:
@@ -284,7 +304,8 @@ class Simulator:
         arrays.by_queue.fill(self._pool_sizes)
         arrays.by_held.fill(self._router_count)
         if self.workload is not None:
-            arrays.waiting, arrays.gaps, arrays.sizes = free_cells(0, 1), np.zeros(0), np.zeros(0)
+            arrays.waiting = free_cells(0, 1)
+            self._take(Customers(np.zeros(0), np.zeros(0)))
             arrays.link()
 
     def _head(self) -> Array:

@@ -81,8 +81,10 @@ def advance_calendar(system: int) -> None:
         depart(system, server)
     head.now = arrival
     head.size = real_at(head.sizes, head.fed).value
+    head.phase = real_at(head.fed_phases, head.fed).value
+    router = integer_at(head.fed_routers, head.fed).value
     head.fed += 1
-    arrive(system, weighted_router(system, bits(system, ARRIVALS) >> HALF))
+    arrive(system, router if router >= 0 else weighted_router(system, bits(system, ARRIVALS) >> HALF))
 
 
 @kernel

@@ -156,6 +156,7 @@ def observe_state(system: int, router: int, view: int) -> None:
         out += router_of(system, other).held
     write(view, at, head.starved / head.R)
     write(view, at + 1, router_of(system, router).held / max(out, 1))
+    write(view, at + 2, head.phase)
 
 
 @kernel

@@ -90,6 +90,9 @@ HEAD = np.dtype(
         ("heap", np.int64),
         ("gaps", np.int64),
         ("sizes", np.int64),
+        ("fed_routers", np.int64),
+        ("fed_phases", np.int64),
+        ("phase", np.float64),  # calendar clock: of the arrival process, in [0, 1]
         ("size", np.float64),  # calendar clock: service requirement of the customer at hand, mean 1
         ("fed", np.int64),  # calendar clock: customers used of the feed at hand
         ("queued", np.int64),  # calendar clock: servers in the heap
