@@ -21,6 +21,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
 
 CHUNK = 4096  # customers
+AHEAD = 64  # phases
 
 
 class Piece(NamedTuple):
@@ -78,6 +79,9 @@ class Phases:
         self._rates = [each * (rate / modulated.mean_rate) for each in modulated.rates]
         self._lengths = modulated.lengths
         self._moves = np.cumsum(modulated.chances, axis=1).tolist()
+        self._stays: list[float] = []  # drawn ahead: one at a time costs more than all the rest
+        self._turns: list[float] = []
+        self._refill()
         self._phase = self._pick(np.cumsum(modulated.time_shares).tolist())
         self._left = self._last()  # time until the phase ends
 
@@ -91,6 +95,8 @@ class Phases:
             ends.append(ends[-1] + self._left * self._rates[self._phase])
             if ends[-1] >= expected[-1]:
                 break
+            if not self._stays:
+                self._refill()
             self._phase = self._pick(self._moves[self._phase])
             self._left = self._last()
         at = np.searchsorted(ends, expected) - 1
@@ -101,11 +107,15 @@ class Phases:
         return Piece(np.diff(arrivals, prepend=0.0), phase / max(1, self._count - 1))
 
     def _last(self) -> float:
-        return self._lengths[self._phase] * float(self._generator.standard_exponential())
+        return self._lengths[self._phase] * self._stays.pop()
 
     def _pick(self, bounds: list[float]) -> int:
         """Return a number from 0, in proportion to the steps between `bounds`."""
-        return min(bisect_right(bounds, float(self._generator.random()) * bounds[-1]), self._count - 1)
+        return min(bisect_right(bounds, self._turns.pop() * bounds[-1]), self._count - 1)
+
+    def _refill(self) -> None:
+        self._stays = self._generator.standard_exponential(AHEAD).tolist()
+        self._turns = self._generator.random(AHEAD).tolist()
 
 
 class Swing:
