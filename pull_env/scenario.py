@@ -280,6 +280,11 @@ def load_scenario(name_or_path: str, trace: str | os.PathLike[str] | None = None
         ScenarioError: If there is no such preset or file, or the file does not hold a valid scenario.
     """
     names = scenario_names() + traced_names()
+    if trace is None and name_or_path in traced_names():
+        raise ScenarioError(
+            f"{name_or_path} replays a trace of yours: name it, by load_scenario({name_or_path!r}, "
+            "trace=PATH), or by --trace PATH on the command line"
+        )
     if name_or_path in names:
         folder = PRESETS if name_or_path in scenario_names() else TRACED
         return _load_file(folder / f"{name_or_path}.toml", trace)
@@ -310,8 +315,8 @@ def as_scenario(source: Scenario | str | os.PathLike[str] | Mapping[str, Any]) -
 def _load_file(path: Path, trace: str | os.PathLike[str] | None) -> Scenario:
     try:
         data = {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
-        if _replays(data):
-            data["arrivals"] = _traced(data["arrivals"], trace, str(data["name"]))
+        if trace is not None and _replays(data):  # from where the user is, not the file
+            data["arrivals"] = {**data["arrivals"], "trace": os.path.abspath(trace)}
         elif trace is not None:
             raise refusal("trace", os.fspath(trace), "left out: the scenario replays none")
         return _resolved(Scenario.from_dict(data), path.parent)
@@ -326,17 +331,6 @@ def _load_file(path: Path, trace: str | os.PathLike[str] | None) -> Scenario:
 def _replays(data: Mapping[str, Any]) -> bool:
     arrivals = data.get("arrivals")
     return isinstance(arrivals, Mapping) and "kind" not in arrivals
-
-
-def _traced(arrivals: Mapping[str, Any], trace: str | os.PathLike[str] | None, name: str) -> dict[str, Any]:
-    """Return the table of a trace with the path that the user gave, from where the user is."""
-    if trace is not None:
-        return {**arrivals, "trace": os.path.abspath(trace)}
-    if "trace" not in arrivals:
-        raise ScenarioError(
-            f"{name} replays a trace of yours: name it, as load_scenario({name!r}, trace=PATH) or --trace"
-        )
-    return dict(arrivals)
 
 
 def _resolved(scenario: Scenario, folder: Path) -> Scenario:

@@ -138,7 +138,9 @@ def test_a_preset_for_a_trace_that_the_user_names(tmp_path, monkeypatch):
     scenario = load_scenario("llm-gateway", trace="requests.csv")
     assert scenario.arrivals == Trace(str(tmp_path / "requests.csv"), "TIMESTAMP", "GeneratedTokens")
     assert (scenario.servers, scenario.routers, scenario.load, scenario.name) == (24, 4, 0.7, "llm-gateway")
-    with raises(r".*llm-gateway\.toml: llm-gateway replays a trace of yours: name it, .* or --trace"):
+    with raises(
+        r"llm-gateway replays a trace of yours: name it, by load_scenario\('llm-gateway', trace=PATH\), or .*"
+    ):
         load_scenario("llm-gateway")
     with raises(r".*two-speeds\.toml: trace is 'a\.csv': it must be left out: the scenario replays none"):
         load_scenario("two-speeds", trace="a.csv")

@@ -27,7 +27,7 @@ RANDOM = Policy("random", (Send(),))
 def test_pollaczek_khinchine(name, law):
     """Loads of the two kinds of servers: .375 and .75 by number, .5 and .5 by rate."""
     scenario = Scenario(TWO, load=0.5, service=law)
-    customers = 1_000_000 if law.scv < 1.5 else 4_000_000
+    customers = 1_000_000 if law.scv <= 1.0 else 4_000_000
     result = simulate(scenario, baselines.make(name), customers, seed=1, replications=16)
     arrivals, chances = ((0.75, 0.75), (0.5, 0.5)) if name == "random" else ((1.0, 0.5), (2 / 3, 1 / 3))
     waits = [a * (1 + law.scv) / (2 * r * (r - a)) for a, r in zip(arrivals, (2.0, 1.0), strict=True)]
@@ -112,9 +112,9 @@ def test_a_modulated_stream_at_one_server(arrivals):
     scenario = Scenario(ONE, load=0.6, arrivals=arrivals)
     phases = arrivals.phases(0.6) if isinstance(arrivals, Bursts) else arrivals
     number, waits = modulated_queue(phases, scenario)
-    result = simulate(scenario, RANDOM, 3_000_000, seed=4, replications=16)
-    meets(result.mean_number, number, width=0.04)
-    meets(result.response, number / 0.6, width=0.04)
+    result = simulate(scenario, RANDOM, 2_000_000, seed=4, replications=16)
+    meets(result.mean_number, number, width=0.05)
+    meets(result.response, number / 0.6, width=0.05)
     meets(result.p_wait, waits, width=0.01)
     plain, _ = modulated_queue(Modulated((1.0, 1.0), (1.0, 2.0)), scenario)
     assert plain == pytest.approx(0.6 / 0.4, rel=1e-9)
@@ -159,14 +159,14 @@ def test_pull_with_phases_of_service(law):
     """
     scenario = Scenario((Pool(1000),), routers=100, load=0.8, service=law)
     run = {"replications": 16, "warmup": 80_000}  # a hundred service times
-    result = simulate(scenario, baselines.make("pull"), 8_000_000, seed=7, **run)
+    result = simulate(scenario, baselines.make("pull"), 5_000_000, seed=7, **run)
     limit = mean_field.pull_many_routers(scenario.pools, 0.8, 10.0)
-    meets(result.p_wait, limit.p_wait, width=0.015)
+    meets(result.p_wait, limit.p_wait, width=0.02)
     meets(result.wait, limit.p_wait * (1 + law.scv) / (2 * (1 - limit.p_wait)), width=0.02)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bursty", "heavy-tailed", "hot-spot-moves", "batches"])
+@pytest.mark.parametrize("name", ["bursty", "hot-spot-moves", "batches"])
 def test_flow_and_little_on_the_presets(name):
     """E[N] = Lambda E[response], and messages of PULL: each that is sent is taken or withdrawn."""
     scenario = load_scenario(name)
@@ -174,8 +174,6 @@ def test_flow_and_little_on_the_presets(name):
     assert result.stable
     meets(combine(lambda p, w: p + w, result.messages["pull"], result.p_wait), 1.0, width=0.002)
     rate = scenario.total_arrival_rate
-    if name == "heavy-tailed":  # many more customers are needed until the work served is that which came
-        return
     ratio = combine(lambda number, response: number / response / rate, result.mean_number, result.response)
     meets(ratio, 1.0, width=0.15)
 
