@@ -95,6 +95,13 @@ class Arrays:
             head[name] = (value.record if isinstance(value, Index) else value).ctypes.data
         head["F"] = self.gaps.size
 
+    def link_fed(self) -> None:
+        """Write the addresses of the arrays FED into the head: all of them take ten times as long."""
+        head = self.head[0]
+        for name in FED:
+            head[name] = getattr(self, name).ctypes.data
+        head["F"] = self.gaps.size
+
     def gather(self, room: Array | None = None) -> None:
         """Move the small arrays side by side into `room`, (bytes,) uint8, from a cache line on.
 

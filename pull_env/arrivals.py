@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -201,8 +201,7 @@ class Bursts:
         if not load < self.peak <= load / self.share * (1.0 + 1e-12):
             allowed = f"above the load, {load:g}, and at most {load / self.share:g}, all of it in bursts"
             raise refusal("peak", self.peak, allowed)
-        quiet = max(0.0, (load - self.share * self.peak) / (1.0 - self.share))
-        return Modulated((quiet, self.peak), (self.length * (1.0 - self.share) / self.share, self.length))
+        return _two_phases(self, load)
 
 
 @dataclass(frozen=True)
@@ -292,6 +291,13 @@ def arrivals_of(data: object, where: str) -> Arrivals:
         return Renewal(law_of(values["gaps"], f"{where}.gaps"))
     arrivals: Arrivals = build(kind, parameters, where)
     return arrivals
+
+
+@lru_cache(maxsize=8)  # each feed asks for it, and its shares of time take longer than all the rest
+def _two_phases(bursts: Bursts, load: float) -> Modulated:
+    share = bursts.share
+    quiet = max(0.0, (load - share * bursts.peak) / (1.0 - share))
+    return Modulated((quiet, bursts.peak), (bursts.length * (1.0 - share) / share, bursts.length))
 
 
 def _chances(name: str, value: object, phases: int) -> tuple[float, ...]:

@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
 
 CHUNK = 4096  # customers
-AHEAD = 64  # phases
+AHEAD = 64  # phases, or places of a hot router
 
 
 class Piece(NamedTuple):
@@ -191,7 +191,7 @@ class HotPath:
         self._hot, self._routers, self._generator = hot, routers, generator
         self._places = generator.integers(routers, size=1)  # (moves + 1,) now, and after each move to come
         self._moves = np.zeros(0)  # (moves,) times of moves, from the last customer on
-        self._extend()
+        self._extend(0.0)
 
     def next(self, times: Floats, uniform: Floats) -> npt.NDArray[np.int64]:
         """Return the routers of customers at `times` from the last one on, (customers,) each.
@@ -201,18 +201,20 @@ class HotPath:
             uniform: Random numbers in [0, 1) that decide who asks the hot router.
         """
         while self._moves[-1] <= times[-1]:
-            self._extend()
+            self._extend(float(times[-1] - self._moves[-1]))
         moved = np.searchsorted(self._moves, times, side="right")
         hot = self._places[moved]
         other = (hot + 1 + self._generator.integers(self._routers - 1, size=times.size)) % self._routers
         self._moves, self._places = self._moves[moved[-1] :] - times[-1], self._places[moved[-1] :]
         return np.where(uniform < self._hot.share, hot, other)
 
-    def _extend(self) -> None:
-        stays = self._generator.exponential(self._hot.every, CHUNK)
+    def _extend(self, missing: float) -> None:
+        """Draw moves for about the time that is `missing`, and some more."""
+        count = AHEAD + int(missing / self._hot.every)
+        stays = self._generator.exponential(self._hot.every, count)
         start = self._moves[-1] if self._moves.size else 0.0
         self._moves = np.append(self._moves, start + np.cumsum(stays))
-        steps = 1 + self._generator.integers(self._routers - 1, size=CHUNK)
+        steps = 1 + self._generator.integers(self._routers - 1, size=count)
         self._places = np.append(self._places, (self._places[-1] + np.cumsum(steps)) % self._routers)
 
 

@@ -236,7 +236,7 @@ class Simulator:
             self._fed_all = left == 0
             arrays.waiting = grow(arrays.waiting, int(arrays.head["inside"][0]) + left + 2)
             arrays.head["fed"] = 0
-            arrays.link()
+            arrays.link_fed()
         return max(left, 1)  # at least the customer at hand, even if nobody follows
 
     def _take(self, fed: Customers) -> None:
@@ -306,7 +306,7 @@ class Simulator:
         if self.workload is not None:
             arrays.waiting = free_cells(0, 1)
             self._take(Customers(np.zeros(0), np.zeros(0)))
-            arrays.link()
+            arrays.link_fed()
 
     def _head(self) -> Array:
         """Return the constants of a run and the sizes, (1,) HEAD."""
