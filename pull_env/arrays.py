@@ -76,7 +76,7 @@ class Arrays:
     by_queue: Index  # servers of a pool by queue length
     by_held: Index  # routers by messages held (one group)
     work: Array  # (n,) WORK
-    heap: Array  # (n,) int32  servers that work, a binary heap by (due, server)
+    heap: Array  # (n,) HEAP  next departures of servers that work, a heap by (due, server)
     law: Array  # (Q, J) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
     waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
     gaps: Array  # (F,) float64  times between the arrivals that come next

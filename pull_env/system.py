@@ -278,7 +278,7 @@ class Simulator:
             by_queue=Index.of(self._pool_sizes, levels),
             by_held=Index.of(self._router_count, n + 1),
             work=np.zeros(n if calendar else 1, state.WORK),
-            heap=np.zeros(n if calendar else 1, np.int32),
+            heap=np.zeros(n if calendar else 1, state.HEAP),
             law=np.zeros((Q, J), np.int64),
             waiting=free_cells(0, 1),
             gaps=np.zeros(0),

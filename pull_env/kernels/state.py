@@ -186,16 +186,9 @@ AGE = np.dtype(
 )
 
 MEMORY = np.dtype([("server", np.int32), ("queue", np.int32), ("when", np.float64)], align=True)
-WORK = np.dtype(
-    [
-        ("due", np.float64),
-        ("clear", np.float64),
-        ("first", np.int32),
-        ("last", np.int32),
-        ("place", np.int32),
-    ],
-    align=True,
-)  # due: next departure; clear: end of all work there; first, last: cells of `waiting`; place: in the heap
+# clear: end of all work at a server; first, last: cells of `waiting`
+WORK = np.dtype([("clear", np.float64), ("first", np.int32), ("last", np.int32)], align=True)
+HEAP = np.dtype([("due", np.float64), ("server", np.int64)])  # a departure
 CELL = np.dtype([("size", np.float64), ("next", np.int32)], align=True)
 
 STEP = np.dtype(
@@ -240,7 +233,7 @@ head_at, pool_at, server_at, router_at = records(HEAD), records(POOL), records(S
 list_at, message_at, memory_at, step_at = records(LIST), records(MESSAGE), records(MEMORY), records(STEP)
 work_at, cell_at, stream_at, index_at = records(WORK), records(CELL), records(STREAM), records(INDEX)
 integer_at, count_at, real_at = records(INTEGER), records(COUNT), records(REAL)
-age_at = records(AGE)
+age_at, heap_at = records(AGE), records(HEAP)
 
 
 @kernel
