@@ -149,7 +149,7 @@ class Pareto:
 
     Attributes:
         shape: Exponent of the tail. Without bound it must be above 1 for the mean to exist, and the variance
-            is infinite up to 2.
+            is infinite up to 2: then no interval of a mean wait can be trusted.
         bound: Largest value as a multiple of the smallest; None for no limit.
 
     Raises:

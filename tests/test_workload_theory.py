@@ -198,3 +198,13 @@ def test_theory_of_markov_systems_claims_nothing_else(parts):
 
 def test_theory_claims_no_infinite_mean():
     assert predict(Scenario((Pool(2),), load=0.5, service=Pareto(1.8)), RANDOM) is None
+
+
+@pytest.mark.parametrize("scenario", ["heavy-tailed", "bursty"])
+def test_huge_requirements_and_bursts_are_not_mistaken_for_growth(scenario):
+    """Blind by rate the load is .7; by number that of the slow servers is 1.4."""
+    for seed in range(6):
+        run = {"seed": seed, "replications": 4, "warmup": 20_000}
+        assert simulate(scenario, baselines.make("weighted"), 60_000, **run).stable
+    for replications in (1, 4, 8):
+        assert not simulate(scenario, RANDOM, 200_000, seed=1, replications=replications, warmup=0).stable
