@@ -156,8 +156,8 @@ def is_stable(scenario: Scenario, inside: Array) -> bool:
     """Tell whether no pool grows, from its customers at the ends of batches, (replications, batches + 1, J).
 
     Only pools without a limit can grow for ever. Unlimited systems at a load of 1 or more always do, and a
-    trace, which is finite, never does. Bursts and huge requirements make queues grow over several batches in a
-    row: where arrivals or service are not Markov, increments are taken over few long periods instead.
+    trace, which is finite, never does. Bursts and huge requirements let queues grow over several batches in
+    a row: where arrivals or service are not Markov, increments are taken over few long periods instead.
     """
     if scenario.replay is not None:
         return True

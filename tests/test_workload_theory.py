@@ -133,7 +133,7 @@ def test_independent_gaps_at_one_server():
         )  # rates 2 q x .7 of the two laws
     for law, z in gaps.items():
         result = simulate(
-            Scenario(ONE, load=0.7, arrivals=Renewal(law)), RANDOM, 4_000_000, seed=5, replications=16
+            Scenario(ONE, load=0.7, arrivals=Renewal(law)), RANDOM, 3_000_000, seed=5, replications=16
         )
         meets(result.p_wait, z, width=0.01)
         meets(result.wait, z / (1 - z), width=0.03)
