@@ -56,9 +56,9 @@ PRESETS = {
         (Pool(2, 1.0, 4), Pool(2, 2.0, 4)), routers=2, arrival_rate=4.8, prices=Prices(block=5.0)
     ),
     "two-speeds": Scenario((Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.9),
-    "bursty": Scenario((Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, arrivals=Bursts(1.5, 20.0)),
+    "bursty": Scenario((Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, arrivals=Bursts(1.5, 5.0)),
     "heavy-tailed": Scenario(
-        (Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, service=Pareto(1.5, bound=10_000.0)
+        (Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, service=Pareto(1.5, bound=1000.0)
     ),
     "hot-spot-moves": Scenario(
         (Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.8, shares=HotRouter(0.5, every=50.0)
