@@ -57,7 +57,7 @@ def draw(boards: Sequence[Board], folder: Path, name: str = "wait-messages") -> 
         title="The router ...",
         fontsize=FONT + 1,
     )
-    notes = f"{CAPTION} {TRACE_NOTE}" if any(board.scenario.arrivals for board in boards) else CAPTION
+    notes = f"{CAPTION} {TRACE_NOTE}" if any(board.scenario.replay for board in boards) else CAPTION
     figure.supxlabel(textwrap.fill(notes, 85 * columns), fontsize=FONT)
     figure.draw_without_rendering()  # settles the layout, which the labels are placed in
     figure.set_layout_engine("none")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from baselines.rows import row, write_rows
 from pull_env.__main__ import find_policy
 from pull_env.policy import Policy
 from pull_env.results import Result
-from pull_env.scenario import Pool, Scenario, Trace, load_scenario, scenario_names
+from pull_env.scenario import Scenario, Trace, load_scenario, scenario_names
 from pull_env.simulation import BATCHES, check, plan, simulate
 from pull_env.system import encode
 from pull_env.terminal import bar, command_line, console, exit_status
@@ -89,9 +89,8 @@ Results = dict[tuple[str, str], list[Result]]  # of the seeds, by scenario and p
 
 
 def llm_gateway(trace: Trace) -> Scenario:
-    """Return a gateway of recorded requests to replicas of a language model, half of them twice as fast."""
-    pools = (Pool(12, rate=2.0), Pool(12, rate=1.0))
-    return Scenario(pools, routers=4, load=0.7, arrivals=trace, name="llm-gateway")
+    """Return the preset `llm-gateway` with recorded requests."""
+    return replace(load_scenario("llm-gateway", trace.trace), arrivals=trace)
 
 
 def default_policies() -> list[Policy]:
@@ -119,7 +118,7 @@ def plan_runs(args: Args) -> list[Run]:
     runs = []
     for scenario in scenarios:
         customers = args.customers
-        if customers is None and scenario.arrivals is None:
+        if customers is None and scenario.replay is None:
             customers = QUICK_CUSTOMERS if args.quick else FULL_CUSTOMERS
         for policy in policies:
             encode(policy.steps, scenario)  # refuses pools that the scenario does not have

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 
 import numpy as np
 from rich import box
@@ -12,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pull_env.arrivals import HotRouter, Renewal, Trace
 from pull_env.estimates import Estimate, estimate, paired
 from pull_env.policy import Policy
 from pull_env.results import KINDS, Result
@@ -134,11 +136,37 @@ def decimals(value: Estimate) -> int:
 def system_line(scenario: Scenario) -> str:
     """Return what is simulated, in a line."""
     routers = f"R = {scenario.routers} router{'s' if scenario.routers > 1 else ''}"
-    skewed = "" if scenario.shares is None else " with unequal shares"
+    skewed = " with unequal shares" if isinstance(scenario.shares, tuple) else ""
+    special = workload_line(scenario)
     return (
         f"n = {scenario.servers} servers ({pools_line(scenario)}), {routers}{skewed}, "
-        f"load {scenario.nominal_load:g}"
+        f"load {scenario.nominal_load:g}{special and '; '}{special}"
     )
+
+
+def workload_line(scenario: Scenario) -> str:
+    """Return in a line what is not as usual, Poisson streams of fixed shares and exponential service."""
+    service, arrivals = scenario.service, scenario.arrivals
+    parts = []
+    if isinstance(arrivals, Renewal):
+        parts.append(f"independent gaps: {arrivals.gaps.law}{_parameters(arrivals.gaps)}")
+    elif isinstance(arrivals, Trace):
+        times = "replayed once" if arrivals.block is None else f"in blocks of {arrivals.block:,}"
+        parts.append(f"trace {Path(arrivals.trace).name}, {times}")
+    elif arrivals is not None:
+        parts.append(f"{arrivals.kind}{_parameters(arrivals)}")
+    if service is not None:
+        parts.append(f"service {service.law}{_parameters(service)}")
+    if isinstance(scenario.shares, HotRouter):
+        parts.append(f"hot router{_parameters(scenario.shares)}")
+    return ", ".join(parts)
+
+
+def _parameters(part: object) -> str:
+    """Return the fields of a part of a scenario, in brackets."""
+    given = {each.name: getattr(part, each.name) for each in fields(part) if each.init}  # type: ignore[arg-type]
+    texts = [f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in given.items() if v is not None]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def pools_line(scenario: Scenario) -> str:
@@ -161,8 +189,8 @@ def run_line(runs: Sequence[Result]) -> str:
 
 
 def bound_line(scenario: Scenario) -> list[str]:
-    """Return what no policy can beat, in a line, by pooling all servers into one; nothing of a trace."""
-    if scenario.arrivals is not None or (scenario.unlimited and scenario.nominal_load >= 1):
+    """Return what no policy can beat, in a line, by pooling all servers into one; nothing if not Markov."""
+    if not scenario.markov or (scenario.unlimited and scenario.nominal_load >= 1):
         return []
     known = lower_bounds(scenario)
     what = {"mean wait": known["wait"].value, "P(block)": known["p_block"].value}
@@ -201,7 +229,7 @@ def table(board: Board) -> RenderableType:
         f"Cost an arriving customer = {prices.wait:g} x wait + {prices.message:g} x messages"
         f"{'' if board.scenario.unlimited else f' + {prices.block:g} x blocked'}. ± are intervals of 95 %; "
         "'above the best' is paired over common random numbers.",
-        *([TRACE_NOTE] if board.scenario.arrivals else []),
+        *([TRACE_NOTE] if board.scenario.replay else []),
         *bound_line(board.scenario),
         *(f"{score.policy.name} is unstable: {score.unstable}." for score in unstable),
     ]

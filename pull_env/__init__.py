@@ -10,6 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pull_env.envs.registration  # noqa: F401  makes the environments known to Gymnasium
+from pull_env.arrivals import Batches, Bursts, Day, HotRouter, Modulated, Renewal
+from pull_env.laws import (
+    Deterministic,
+    Empirical,
+    Erlang,
+    Exponential,
+    Hyperexponential,
+    Lognormal,
+    Pareto,
+    Weibull,
+)
 from pull_env.policy import Announce, Cycle, Inspect, Policy, Probe, Recall, Send, Take, load_policy
 from pull_env.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_scenario, scenario_names
 from pull_env.seeds import spawn_seeds
@@ -25,19 +36,33 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Announce",
+    "Batches",
+    "Bursts",
     "Cycle",
+    "Day",
+    "Deterministic",
     "Driver",
+    "Empirical",
+    "Erlang",
+    "Exponential",
+    "HotRouter",
+    "Hyperexponential",
     "Inspect",
+    "Lognormal",
+    "Modulated",
+    "Pareto",
     "Policy",
     "Pool",
     "Prices",
     "Probe",
     "Recall",
+    "Renewal",
     "Result",
     "Scenario",
     "Send",
     "Take",
     "Trace",
+    "Weibull",
     "aec_env",
     "as_scenario",
     "evaluate",

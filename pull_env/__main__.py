@@ -13,7 +13,7 @@ from rich.table import Table
 from tyro.conf import FlagCreatePairsOff, Positional, arg
 
 from pull_env.policy import Policy, load_policy
-from pull_env.scenario import Scenario, load_scenario, scenario_names
+from pull_env.scenario import Scenario, Trace, load_scenario, scenario_names, traced_names
 from pull_env.terminal import command_line, console, exit_status
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ For example:
   python -m pull_env policies
   python -m pull_env simulate two-speeds "balanced(2)"
   python -m pull_env simulate two-speeds pull --customers 200000 --seed 1
+  python -m pull_env simulate llm-gateway pull --trace requests.csv
   python -m pull_env simulate my_scenario.toml my_policy.toml --json > result.json
   python -m pull_env bench --quick"""
 MEASURED = ("pull", "balanced(2)", "power-of-d(2)", "jsq", "jfsq", "random")
@@ -47,6 +48,7 @@ def simulate(
     replications: Annotated[int, arg(metavar="K")] = 8,
     warmup: Annotated[int | None, arg(metavar="W")] = None,
     workers: Annotated[int | None, arg(metavar="T")] = None,
+    trace: Annotated[str | None, arg(metavar="PATH")] = None,
     json: FlagCreatePairsOff[bool] = False,
 ) -> int:
     """Simulate routers that follow a policy on a scenario, and print waiting, messages and cost.
@@ -61,11 +63,12 @@ def simulate(
         replications: Independent runs, over which the intervals are taken.
         warmup: Customers of each replication that are not counted; if not given, five relaxation times.
         workers: Threads; if not given, one a core. The numbers do not depend on it.
+        trace: File of recorded customers, for a scenario that replays some, such as llm-gateway.
         json: Print one JSON object of scenario, policy and result, and nothing else.
     """
     from pull_env.simulation import simulate as run
 
-    system, followed = load_scenario(scenario), find_policy(policy)
+    system, followed = load_scenario(scenario, trace), find_policy(policy)
     result = run(
         system,
         followed,
@@ -88,17 +91,20 @@ def simulate(
 
 
 def scenarios() -> int:
-    """List the presets."""
-    from baselines.report import pools_line
+    """List the presets, and after them those that need a trace."""
+    from baselines.report import pools_line, workload_line
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("name", "servers", "pools", "routers", "load", "price: wait, message, block"):
+    for heading in ("name", "servers", "pools", "routers", "load", "workload", "price: wait, message, block"):
         table.add_column(heading)
-    for scenario in map(load_scenario, scenario_names()):
+    systems = [load_scenario(name) for name in scenario_names()]
+    systems += [load_scenario(name, trace="PATH") for name in traced_names()]
+    for scenario in systems:
         prices = f"{scenario.prices.wait:g}, {scenario.prices.message:g}, {scenario.prices.block:g}"
-        routers = f"{scenario.routers}{'' if scenario.shares is None else ' (unequal)'}"
+        routers = f"{scenario.routers}{'' if not isinstance(scenario.shares, tuple) else ' (unequal)'}"
         load = f"{scenario.nominal_load:g}"
-        table.add_row(scenario.name, str(scenario.servers), pools_line(scenario), routers, load, prices)
+        servers, pools, workload = str(scenario.servers), pools_line(scenario), workload_line(scenario)
+        table.add_row(scenario.name, servers, pools, routers, load, workload, prices)
     console().print(table)
     return 0
 
@@ -188,8 +194,9 @@ def _publish(found: Sequence[Measurement], folder: Path) -> None:
 
 def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     from baselines.report import TRACE_NOTE, decimals, growing, run_line, system_line
-    from pull_env.simulation import warmup_customers
+    from pull_env.relaxation import warmup_customers
     from pull_env.theory.prediction import lower_bounds, predict
+    from pull_env.trace import skipped
 
     out = console()
     out.print(f"{policy.name} on {scenario.name}", style="bold")
@@ -198,7 +205,7 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     if not result.stable:
         out.print(f"Unstable: {growing(scenario, result.growth)}; no mean is claimed.", style="red")
         settled = warmup_customers(scenario, policy)
-        if result.warmup < settled and scenario.arrivals is None:
+        if result.warmup < settled and scenario.replay is None:
             out.print(
                 f"Or it still fills: a warm-up of {settled:,} customers is advised.",
                 style="red",
@@ -209,7 +216,7 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
         table.add_column(heading, justify="right")
     table.add_column("unit")
     known = predict(scenario, policy) or {}
-    if not known and scenario.arrivals is None:
+    if not known:
         known = {name: bound for name, bound in lower_bounds(scenario).items() if bound.value > 0}
     for name, measure, estimate, unit in _measures(scenario, result):
         d = decimals(estimate)
@@ -221,8 +228,10 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
         sources = {entry.source: None for entry in known.values() if entry.kind == kind}
         if sources:
             out.print(f"Theory, {kind} ({meaning}): {', '.join(sources)}.")
-    if scenario.arrivals is not None:
+    if scenario.replay is not None:
         out.print(TRACE_NOTE)
+    if isinstance(scenario.arrivals, Trace) and scenario.arrivals.bad_rows is not None:
+        out.print(f"Rows of {scenario.arrivals.trace} that were skipped: {skipped(scenario.arrivals):,}.")
 
 
 def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, str, Estimate, str]]:

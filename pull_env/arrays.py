@@ -76,11 +76,13 @@ class Arrays:
     by_queue: Index  # servers of a pool by queue length
     by_held: Index  # routers by messages held (one group)
     work: Array  # (n,) WORK
-    heap: Array  # (n,) int32  servers that work, a binary heap by (due, server)
+    heap: Array  # (n,) HEAP  next departures of servers that work, a heap by (due, server)
     law: Array  # (Q, J) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
     waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
     gaps: Array  # (F,) float64  times between the arrivals that come next
     sizes: Array  # (F,) float64  their service requirements, mean 1
+    fed_routers: Array  # (F,) int32  whom they ask; -1: drawn by the routers' shares
+    fed_phases: Array  # (F,) float64  phases of the arrival process, in [0, 1]
     room: Array | None = None  # (bytes,) uint8  where the small ones lie, once they are gathered
 
     def link(self) -> None:
@@ -91,6 +93,13 @@ class Arrays:
             if isinstance(value, Index):
                 value.link()
             head[name] = (value.record if isinstance(value, Index) else value).ctypes.data
+        head["F"] = self.gaps.size
+
+    def link_fed(self) -> None:
+        """Write the addresses of the arrays FED into the head: all of them take ten times as long."""
+        head = self.head[0]
+        for name in FED:
+            head[name] = getattr(self, name).ctypes.data
         head["F"] = self.gaps.size
 
     def gather(self, room: Array | None = None) -> None:
@@ -240,4 +249,4 @@ def wipe(levels: Array) -> None:
 ADDRESSES = tuple(each.name for each in fields(Arrays) if each.name not in ("head", "room"))
 INDEX_ADDRESSES = ("lowest", "order", "place", "above")
 PLACES = {name: state.HEAD.fields[name][1] // 8 for name in ADDRESSES}  # type: ignore[index]  # words of the head
-FED = ("waiting", "gaps", "sizes")
+FED = ("waiting", "gaps", "sizes", "fed_routers", "fed_phases")

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
 from pull_env.policy import Send, Step, Take
+from pull_env.relaxation import warmup_customers
 from pull_env.results import Recorder, Result, summarise
 from pull_env.scenario import Scenario, as_scenario
-from pull_env.simulation import BATCHES, check, plan, warmup_customers
+from pull_env.simulation import BATCHES, check, plan
 from pull_env.terminal import bar
 
 
@@ -62,7 +63,7 @@ def evaluate(
     """
     scenario = as_scenario(scenario)
     check(customers, seed, replications, warmup, None)
-    if scenario.arrivals is None:
+    if scenario.replay is None:
         customers = customers or 400_000
         warmup = -(-customers // replications) if warmup is None else warmup
     warmup, batch = plan(scenario, None, customers, replications, warmup)
@@ -78,7 +79,7 @@ def evaluate(
         fill.insert(0, Take())
     for k in range(replications):
         envs.call_one(k, "reset", seed=seed, options={"episode": k})
-        if scenario.arrivals is None:
+        if scenario.replay is None:
             envs.call_one(k, "skip", fill, warmup_customers(scenario, None))
     seen = envs.observations()
     recorders: list[Recorder] = []

@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 PROBABILITIES = (0.5, 0.9, 0.95, 0.99, 0.999)
 KINDS = ("pull", "remove", "probe", "update")
+PERIODS = 16  # of all replications, in which a system that is not Markov must grow to be called unstable
 
 
 @dataclass(frozen=True)
@@ -156,12 +157,16 @@ def is_stable(scenario: Scenario, inside: Array) -> bool:
     """Tell whether no pool grows, from its customers at the ends of batches, (replications, batches + 1, J).
 
     Only pools without a limit can grow for ever. Unlimited systems at a load of 1 or more always do, and a
-    trace, which is finite, never does.
+    trace, which is finite, never does. Bursts and huge requirements let queues grow over several batches in
+    a row: where arrivals or service are not Markov, increments are taken over few long periods instead.
     """
-    if scenario.arrivals is not None:
+    if scenario.replay is not None:
         return True
     if scenario.unlimited and scenario.nominal_load >= 1:
         return False
+    if not scenario.markov:
+        replications, batches = inside.shape[0], inside.shape[1] - 1
+        inside = inside[:, :: max(1, batches // max(2, PERIODS // replications))]
     unlimited = [j for j, pool in enumerate(scenario.pools) if pool.buffer is None]
     return not any(drifts(inside[:, :, j].astype(np.float64)) for j in unlimited)
 

@@ -9,29 +9,50 @@ import hashlib
 import json
 import math
 import os
-import reprlib
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from difflib import SequenceMatcher
-from numbers import Integral, Real
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+from pull_env.arrivals import ARRIVALS, Arrivals, Bursts, HotRouter, Renewal, Trace, arrivals_of
+from pull_env.checks import (
+    ScenarioError,
+    assign,
+    build,
+    count,
+    expect,
+    known_fields,
+    listed,
+    nearest,
+    not_negative,
+    positive,
+    refusal,
+    text,
+)
+from pull_env.laws import Empirical, Exponential, Law, expect_law, law_of
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
+__all__ = [
+    "Pool",
+    "Prices",
+    "Scenario",
+    "ScenarioError",
+    "Trace",
+    "as_scenario",
+    "load_scenario",
+    "nearest",
+    "scenario_names",
+    "traced_names",
+]
+
 PRESETS = Path(__file__).with_name("scenarios")
-LARGEST_INTEGER = 2**31 - 1  # the kernels keep servers and queue lengths in int32
+TRACED = PRESETS / "traced"  # those that replay a trace of the user's
 SHARES_TOLERANCE = 1e-9
-
-_Part = TypeVar("_Part")
-
-
-class ScenarioError(ValueError):
-    """A scenario that cannot be simulated; one sentence names the field, its value, and what is allowed."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +73,9 @@ class Pool:
     buffer: int | None = None
 
     def __post_init__(self) -> None:
-        _assign(self, size=_count("size", self.size), rate=_positive("rate", self.rate))
+        assign(self, size=count("size", self.size), rate=positive("rate", self.rate))
         if self.buffer is not None:
-            _assign(self, buffer=_count("buffer", self.buffer))
+            assign(self, buffer=count("buffer", self.buffer))
 
 
 @dataclass(frozen=True)
@@ -75,32 +96,8 @@ class Prices:
     block: float = 10.0
 
     def __post_init__(self) -> None:
-        _assign(self, wait=_not_negative("wait", self.wait), message=_not_negative("message", self.message))
-        _assign(self, block=_not_negative("block", self.block))
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A CSV file of recorded customers, and its columns to use; `pull_env.trace` reads it.
-
-    Attributes:
-        trace: Path of the file.
-        time: Name of the column with the arrival times.
-        size: Name of the column with the work that each customer brings.
-
-    Raises:
-        ScenarioError: If a value is not a string or is empty.
-    """
-
-    trace: str
-    time: str
-    size: str
-
-    def __post_init__(self) -> None:
-        path = os.fspath(self.trace) if isinstance(self.trace, os.PathLike) else self.trace
-        _assign(
-            self, trace=_text("trace", path), time=_text("time", self.time), size=_text("size", self.size)
-        )
+        assign(self, wait=not_negative("wait", self.wait), message=not_negative("message", self.message))
+        assign(self, block=not_negative("block", self.block))
 
 
 @dataclass(frozen=True)
@@ -115,8 +112,12 @@ class Scenario:
         load: Total arrival rate as a share of the capacity.
         arrival_rate: Customers per unit of time, over all routers; given exactly where `load` is not.
         shares: Share of the customers that each router gets, R numbers that sum to 1; None for equal shares.
+            Or a `HotRouter`, which moves.
         prices: What waiting, messages and blocking cost.
-        arrivals: Recorded arrival times and sizes, scaled to the arrival rate; None for Poisson arrivals.
+        arrivals: When customers arrive, scaled to the arrival rate: a kind of `pull_env.arrivals`, recorded
+            ones with their sizes among them; None for Poisson arrivals.
+        service: The law of service requirements, one of `pull_env.laws`; a server serves a requirement in
+            requirement / rate. None for exponential ones.
         name: Name of the scenario in tables and rows.
         version: Goes up whenever a number of a named scenario changes.
 
@@ -128,38 +129,51 @@ class Scenario:
     routers: int = 1
     load: float | None = None
     arrival_rate: float | None = None
-    shares: tuple[float, ...] | None = None
+    shares: tuple[float, ...] | HotRouter | None = None
     prices: Prices = field(default_factory=Prices)
-    arrivals: Trace | None = None
+    arrivals: Arrivals | None = None
+    service: Law | None = None
     name: str = "custom"
     version: int = 1
 
     def __post_init__(self) -> None:
-        _assign(self, pools=tuple(_listed("pools", self.pools)))
+        assign(self, pools=tuple(listed("pools", self.pools)))
         if not self.pools:
-            raise _refusal("pools", self.pools, "a list of at least one pool")
+            raise refusal("pools", self.pools, "a list of at least one pool")
         for index, pool in enumerate(self.pools):
-            _expect(f"pools[{index}]", pool, Pool)
-        _expect("prices", self.prices, Prices)
-        if self.arrivals is not None:
-            _expect("arrivals", self.arrivals, Trace)
-        _assign(self, routers=_count("routers", self.routers), version=_count("version", self.version))
-        _assign(self, name=_text("name", self.name))
+            expect(f"pools[{index}]", pool, Pool)
+        expect("prices", self.prices, Prices)
+        assign(self, routers=count("routers", self.routers), version=count("version", self.version))
+        assign(self, name=text("name", self.name))
         self._settle_rate()
-        if self.shares is not None:
-            _assign(self, shares=_shares(self.shares, self.routers))
+        self._settle_workload()
+
+    def _settle_workload(self) -> None:
+        if self.arrivals is not None:
+            expect("arrivals", self.arrivals, Trace, *ARRIVALS.values())
+        if isinstance(self.arrivals, Bursts):
+            self.arrivals.phases(self.nominal_load)  # refuses a peak that does not fit
+        if self.service is not None:
+            expect_law("service", self.service)
+            if isinstance(self.arrivals, Trace):
+                raise refusal("service", self.service, "left out: a trace brings its own sizes")
+        if isinstance(self.shares, HotRouter):
+            if self.routers < 2:
+                raise refusal("routers", self.routers, "at least 2 for a hot one to move")
+        elif self.shares is not None:
+            assign(self, shares=_shares(self.shares, self.routers))
 
     def _settle_rate(self) -> None:
         if (self.load is None) == (self.arrival_rate is None):
             both = f"load is {self.load!r} and arrival_rate is {self.arrival_rate!r}"
             raise ScenarioError(f"{both}: exactly one of the two must be given")
         if self.load is not None:
-            _assign(self, load=_positive("load", self.load))
+            assign(self, load=positive("load", self.load))
         else:
-            _assign(self, arrival_rate=_positive("arrival_rate", self.arrival_rate))
+            assign(self, arrival_rate=positive("arrival_rate", self.arrival_rate))
         # Each number may be finite while their product overflows, or vanishes.
-        _positive("the capacity, sum of size x rate over the pools,", self.capacity)
-        _positive("the total arrival rate, load x capacity,", self.total_arrival_rate)
+        positive("the capacity, sum of size x rate over the pools,", self.capacity)
+        positive("the total arrival rate, load x capacity,", self.total_arrival_rate)
 
     @property
     def servers(self) -> int:
@@ -186,8 +200,22 @@ class Scenario:
 
     @property
     def router_shares(self) -> tuple[float, ...]:
-        """Share of the customers that each router gets, (R,) numbers."""
-        return self.shares if self.shares is not None else (1.0 / self.routers,) * self.routers
+        """Share of the customers that each router gets in the long run, (R,) numbers."""
+        return self.shares if isinstance(self.shares, tuple) else (1.0 / self.routers,) * self.routers
+
+    @property
+    def markov(self) -> bool:
+        """Whether arrivals are Poisson streams of fixed shares, and service exponential.
+
+        Only then the Markov clock serves it, and theory knows it.
+        """
+        poisson = self.arrivals is None and not isinstance(self.shares, HotRouter)
+        return poisson and self.service in (None, Exponential())
+
+    @property
+    def replay(self) -> Trace | None:
+        """The trace that is replayed once, with whose last customer everything ends; None: nothing ends."""
+        return self.arrivals if isinstance(self.arrivals, Trace) and self.arrivals.block is None else None
 
     @property
     def unlimited(self) -> bool:
@@ -209,42 +237,60 @@ class Scenario:
         """Return the scenario that `to_dict` or a TOML file describes.
 
         Args:
-            data: Values by field name; pools, prices and arrivals are mappings themselves.
+            data: Values by field name; pools, prices, arrivals and service are mappings themselves, and so
+                are shares of a hot router.
 
         Raises:
             ScenarioError: If a key is unknown or missing, or a value is not allowed.
         """
-        values = _known_fields(cls, data, "scenario")
-        pools = _listed("pools", values["pools"])
-        values["pools"] = tuple(_build(Pool, pool, f"pools[{index}]") for index, pool in enumerate(pools))
+        values = known_fields(cls, data, "scenario")
+        pools = listed("pools", values["pools"])
+        values["pools"] = tuple(build(Pool, pool, f"pools[{index}]") for index, pool in enumerate(pools))
         if "prices" in values:
-            values["prices"] = _build(Prices, values["prices"], "prices")
+            values["prices"] = build(Prices, values["prices"], "prices")
         if values.get("arrivals") is not None:
-            values["arrivals"] = _build(Trace, values["arrivals"], "arrivals")
+            values["arrivals"] = arrivals_of(values["arrivals"], "arrivals")
+        if values.get("service") is not None:
+            values["service"] = law_of(values["service"], "service")
+        if isinstance(values.get("shares"), Mapping):
+            values["shares"] = build(HotRouter, values["shares"], "shares")
         return cls(**values)
 
 
 def scenario_names() -> tuple[str, ...]:
-    """Return the names of the presets, in alphabetical order."""
+    """Return the names of the presets that need nothing else, in alphabetical order."""
     return tuple(sorted(path.stem for path in PRESETS.glob("*.toml")))
 
 
-def load_scenario(name_or_path: str) -> Scenario:
+def traced_names() -> tuple[str, ...]:
+    """Return the names of the presets that replay a trace, which the user names, in alphabetical order."""
+    return tuple(sorted(path.stem for path in TRACED.glob("*.toml")))
+
+
+def load_scenario(name_or_path: str, trace: str | os.PathLike[str] | None = None) -> Scenario:
     """Return a preset, or the scenario in a TOML file.
 
     Args:
-        name_or_path: Name of a preset, see `scenario_names`, or path of a TOML file; a preset comes before a
-            file of the same name. The file's own relative path to a trace starts at the file's folder.
+        name_or_path: Name of a preset, see `scenario_names` and `traced_names`, or path of a TOML file; a
+            preset comes before a file of the same name. Relative paths in a file start at its folder.
+        trace: Path of the recorded customers, for a scenario that replays some; in place of what its file
+            says, if it says so.
 
     Raises:
         ScenarioError: If there is no such preset or file, or the file does not hold a valid scenario.
     """
-    names = scenario_names()
+    names = scenario_names() + traced_names()
+    if trace is None and name_or_path in traced_names():
+        raise ScenarioError(
+            f"{name_or_path} replays a trace of yours: name it, by load_scenario({name_or_path!r}, "
+            "trace=PATH), or by --trace PATH on the command line"
+        )
     if name_or_path in names:
-        return _load_file(PRESETS / f"{name_or_path}.toml")
+        folder = PRESETS if name_or_path in scenario_names() else TRACED
+        return _load_file(folder / f"{name_or_path}.toml", trace)
     path = Path(name_or_path)
     if path.suffix == ".toml" or len(path.parts) > 1 or path.is_file():
-        return _load_file(path)
+        return _load_file(path, trace)
     raise ScenarioError(
         f"{name_or_path!r} is not a known scenario: the nearest is {nearest(name_or_path, names)!r}, "
         f"the presets are {', '.join(names)}, and a path to a TOML file is allowed too"
@@ -263,121 +309,58 @@ def as_scenario(source: Scenario | str | os.PathLike[str] | Mapping[str, Any]) -
         return Scenario.from_dict(source)
     if isinstance(source, str | os.PathLike):
         return load_scenario(os.fspath(source))
-    raise _refusal("scenario", source, "a Scenario, a preset's name, a path to a TOML file, or a mapping")
+    raise refusal("scenario", source, "a Scenario, a preset's name, a path to a TOML file, or a mapping")
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the word in `known` (not empty) that is most like `word`, upper and lower case being alike."""
-    return max(known, key=lambda name: SequenceMatcher(None, word.lower(), name.lower()).ratio())
-
-
-def _load_file(path: Path) -> Scenario:
+def _load_file(path: Path, trace: str | os.PathLike[str] | None) -> Scenario:
     try:
-        data = tomllib.loads(path.read_text("utf-8-sig"))
-        scenario = Scenario.from_dict({"name": path.stem, **data})
+        data = {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
+        if trace is not None and _replays(data):  # from where the user is, not the file
+            data["arrivals"] = {**data["arrivals"], "trace": os.path.abspath(trace)}
+        elif trace is not None:
+            raise refusal("trace", os.fspath(trace), "left out: the scenario replays none")
+        return _resolved(Scenario.from_dict(data), path.parent)
     except OSError as error:
         raise ScenarioError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path} is not valid TOML: {error}") from None
     except ScenarioError as error:
         raise ScenarioError(f"{path}: {error}") from None
-    if scenario.arrivals is None:
-        return scenario
-    trace = (path.parent / scenario.arrivals.trace).resolve()
-    return replace(scenario, arrivals=replace(scenario.arrivals, trace=str(trace)))
+
+
+def _replays(data: Mapping[str, Any]) -> bool:
+    arrivals = data.get("arrivals")
+    return isinstance(arrivals, Mapping) and "kind" not in arrivals
+
+
+def _resolved(scenario: Scenario, folder: Path) -> Scenario:
+    """Return the scenario of a file, with the paths in it taken from its folder."""
+
+    def whole(path: str) -> str:
+        return str((folder / path).resolve())
+
+    def law(given: Any) -> Any:
+        return replace(given, file=whole(given.file)) if isinstance(given, Empirical) else given
+
+    arrivals = scenario.arrivals
+    if isinstance(arrivals, Trace):
+        arrivals = replace(arrivals, trace=whole(arrivals.trace))
+    elif isinstance(arrivals, Renewal):
+        arrivals = replace(arrivals, gaps=law(arrivals.gaps))
+    return replace(scenario, arrivals=arrivals, service=law(scenario.service))
 
 
 def _json_object(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {
-        key: list(value) if isinstance(value, tuple) else value for key, value in items if value is not None
-    }
+    return {key: _plain(value) for key, value in items if value is not None}
 
 
-def _build(kind: type[_Part], data: object, where: str) -> _Part:
-    values = _known_fields(kind, data, where, prefix=f"{where}.")
-    try:
-        return kind(**values)
-    except ScenarioError as error:  # starts with the field's name, to which the part of the scenario is added
-        raise ScenarioError(f"{where}.{error}") from None
-
-
-def _known_fields(kind: type, data: object, where: str, prefix: str = "") -> dict[str, Any]:
-    known = {declared.name: declared for declared in fields(kind)}
-    if not isinstance(data, Mapping):
-        raise _refusal(where, data, f"a table with the keys {', '.join(known)}")
-    for key in data:
-        if key not in known:
-            near = nearest(str(key), known)
-            raise ScenarioError(
-                f"{prefix}{key} is not a known key: the nearest is {near!r}, of {', '.join(known)}"
-            )
-    for key, declared in known.items():
-        required = declared.default is MISSING and declared.default_factory is MISSING
-        if required and key not in data:
-            raise ScenarioError(f"{prefix}{key} is missing: it must be given")
-    return dict(data)
-
-
-def _assign(instance: Pool | Prices | Trace | Scenario, **values: object) -> None:
-    for name, value in values.items():
-        object.__setattr__(instance, name, value)  # the only way to set a field of a frozen dataclass
-
-
-def _refusal(name: str, value: object, allowed: str) -> ScenarioError:
-    return ScenarioError(f"{name} is {reprlib.repr(value)}: it must be {allowed}")
-
-
-def _expect(name: str, value: object, kind: type) -> None:
-    if not isinstance(value, kind):
-        raise _refusal(name, value, f"a {kind.__name__}")
-
-
-def _listed(name: str, value: object) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise _refusal(name, value, "a list")
-    return list(value)
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise _refusal(name, value, "a string that is not empty")
-    return value
-
-
-def _count(name: str, value: object) -> int:
-    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else 0
-    if not 1 <= number <= LARGEST_INTEGER:
-        raise _refusal(name, value, f"an integer from 1 to {LARGEST_INTEGER}")
-    return number
-
-
-def _positive(name: str, value: object) -> float:
-    number = _number(value)
-    if not 0.0 < number < math.inf:
-        raise _refusal(name, value, "a positive finite number")
-    return number
-
-
-def _not_negative(name: str, value: object) -> float:
-    number = _number(value)
-    if not 0.0 <= number < math.inf:
-        raise _refusal(name, value, "a finite number of 0 or more")
-    return number
-
-
-def _number(value: object) -> float:
-    """Return `value` as a float; NaN, which lies in no range, for what is not a number."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+def _plain(value: Any) -> Any:
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _shares(value: object, routers: int) -> tuple[float, ...]:
-    listed = _listed("shares", value)
-    shares = tuple(_not_negative(f"shares[{index}]", share) for index, share in enumerate(listed))
+    given = enumerate(listed("shares", value))
+    shares = tuple(not_negative(f"shares[{index}]", share) for index, share in given)
     if len(shares) != routers:
         raise ScenarioError(f"shares has {len(shares)} numbers: it must have {routers}, one for each router")
     total = math.fsum(shares)

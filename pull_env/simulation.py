@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from pull_env.policy import Policy
+from pull_env.relaxation import warmup_customers
 from pull_env.results import Array, Counts, Recorder, Result, summarise
 from pull_env.scenario import Scenario, as_scenario
 from pull_env.system import Simulator, Workload, encode, needs_calendar
@@ -125,7 +126,7 @@ def plan(
     Raises:
         ValueError: A trace has too few customers.
     """
-    if scenario.arrivals is None:
+    if scenario.replay is None:
         warmup = warmup_customers(scenario, policy) if warmup is None else warmup
         return warmup, math.ceil((customers or 1_000_000) / (replications * BATCHES))
     available = scaled_trace(scenario)[0].size
@@ -134,39 +135,7 @@ def plan(
     batch = most if customers is None else math.ceil(customers / (replications * BATCHES))
     if not 1 <= batch <= most:
         raise ValueError(
-            f"customers is {customers}: {scenario.arrivals.trace} has {available}, a replication may count "
+            f"customers is {customers}: {scenario.replay.trace} has {available}, a replication may count "
             f"{max(most, 0) * BATCHES} of them after a warm-up of {warmup}"
         )
     return warmup, batch
-
-
-def warmup_customers(scenario: Scenario, policy: Policy | None) -> int:
-    """Return the customers that arrive in five relaxation times.
-
-    The slower of two: a single server of the slowest kind at the system's load, whose spectral gap is
-    mu (1 + rho - 2 sqrt(rho) cos(pi / (B + 1))), B infinite included; and the split of pull-messages over
-    several routers, which relaxes in about 4 n (1 - rho)^2 / (pi^2 rho) service times, so that the warm-up
-    grows with n.
-    """
-    rho = scenario.nominal_load
-    if scenario.unlimited and rho >= 1:
-        rho = 0.99  # never settles, whatever the warm-up; a short one shows it as well
-    gaps = [
-        pool.rate
-        * (
-            1
-            + rho
-            - 2 * math.sqrt(rho) * (1 if pool.buffer is None else math.cos(math.pi / (pool.buffer + 1)))
-        )
-        for pool in scenario.pools
-    ]
-    relaxation = 1 / max(min(gaps), 1e-5 * min(pool.rate for pool in scenario.pools))
-    if policy is not None and policy.announce is not None and scenario.routers > 1 and rho < 1:
-        relaxation = max(relaxation, split_relaxation(scenario))
-    return math.ceil(5 * relaxation * scenario.total_arrival_rate)
-
-
-def split_relaxation(scenario: Scenario) -> float:
-    """Return in what time the split of pull-messages over several routers relaxes, at a load below 1."""
-    n, rho = scenario.servers, scenario.nominal_load
-    return n / scenario.capacity * 4 * n * (1 - rho) ** 2 / (math.pi**2 * rho)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -36,14 +36,23 @@ RANKS = {
 NUMBERS = [name for name in state.HEAD.names or () if name not in ADDRESSES and name != "F"]
 
 
+class Customers(NamedTuple):
+    """Those that come next, for the calendar clock."""
+
+    gaps: Floats  # (customers,) times since the arrival before
+    sizes: Floats  # (customers,) service requirements, of mean 1
+    routers: npt.NDArray[np.int32] | None = None  # (customers,) whom they ask; None: by the scenario's shares
+    phases: Floats | None = None  # (customers,) of the arrival process, in [0, 1]; None: it has but one
+
+
 class Feed(Protocol):
     """Where the calendar clock gets its customers from."""
 
-    def draw(self, count: int) -> tuple[Floats, Floats]:
-        """Return the next gaps between arrivals, in time units, and service requirements, of mean 1.
+    def draw(self, count: int) -> tuple[Any, ...]:
+        """Return the next customers, at most `count`: the fields of `Customers`, or the first two of them.
 
         Returns:
-            Two arrays of equal length, at most `count`; empty ones when there are no more customers.
+            Arrays of equal length; empty ones when there are no more customers.
         """
         ...
 
@@ -155,7 +164,7 @@ class Simulator:
         """
         if workload is None and needs_calendar(steps):
             raise PolicyError("rank is 'work': only the calendar clock knows it, and that needs a workload")
-        self.scenario, self.workload = scenario, workload
+        self.scenario, self.workload, self._routers = scenario, workload, scenario.routers
         self.announce = announce and announce.on(scenario)
         self._traits = keeps(steps, self.announce) | keep
         self._memory = memory or Memory()
@@ -238,17 +247,26 @@ class Simulator:
         left = arrays.gaps.size - int(arrays.head["fed"][0])
         if left == 0 and not self._fed_all:
             assert self._feed is not None
-            arrays.gaps, arrays.sizes = map(_numbers, self._feed.draw(self.FEED))
-            if arrays.gaps.size != arrays.sizes.size:
-                raise ValueError(
-                    f"workload gave {arrays.gaps.size} gaps, {arrays.sizes.size} sizes: not as many"
-                )
+            self._take(Customers(*self._feed.draw(self.FEED)))
             left = arrays.gaps.size
             self._fed_all = left == 0
             arrays.waiting = grow(arrays.waiting, int(arrays.pools["inside"].sum()) + left + 2)
             arrays.head["fed"] = 0
-            arrays.link()
+            arrays.link_fed()
         return max(left, 1)  # at least the customer at hand, even if nobody follows
+
+    def _take(self, fed: Customers) -> None:
+        """Let the kernels read `fed`."""
+        arrays = self.arrays
+        arrays.gaps, arrays.sizes = _numbers(fed.gaps), _numbers(fed.sizes)
+        count = arrays.gaps.size
+        if count != arrays.sizes.size:
+            raise ValueError(f"workload gave {count} gaps, {arrays.sizes.size} sizes: not as many")
+        routers = np.full(count, -1, np.int32) if fed.routers is None else fed.routers
+        if fed.routers is not None and count and not 0 <= np.min(routers) <= np.max(routers) < self._routers:
+            raise ValueError(f"workload gave routers {routers}: they must be from 0 to {self._routers - 1}")
+        phases = np.zeros(count) if fed.phases is None else fed.phases
+        arrays.fed_routers, arrays.fed_phases = np.ascontiguousarray(routers, np.int32), _numbers(phases)
 
     def _allocate(self) -> Arrays:
         """Return arrays of 0."""
@@ -275,11 +293,13 @@ class Simulator:
             by_queue=Index.of(self._pool_sizes, levels),
             by_held=Index.of(self._router_count, n + 1),
             work=np.zeros(n if calendar else 1, state.WORK),
-            heap=np.zeros(n if calendar else 1, np.int32),
+            heap=np.zeros(n if calendar else 1, state.HEAP),
             law=np.zeros((Q, J), np.int64),
             waiting=free_cells(0, 1),
             gaps=np.zeros(0),
             sizes=np.zeros(0),
+            fed_routers=np.zeros(0, np.int32),
+            fed_phases=np.zeros(0),
         )
 
     def _fill(self) -> None:
@@ -304,8 +324,9 @@ class Simulator:
         arrays.by_queue.fill(self._pool_sizes)
         arrays.by_held.fill(self._router_count)
         if self.workload is not None:
-            arrays.waiting, arrays.gaps, arrays.sizes = free_cells(0, 1), np.zeros(0), np.zeros(0)
-            arrays.link()
+            arrays.waiting = free_cells(0, 1)
+            self._take(Customers(np.zeros(0), np.zeros(0)))
+            arrays.link_fed()
 
     def _head(self) -> Array:
         """Return the constants of a run and the sizes, (1,) HEAD."""

@@ -142,7 +142,7 @@ class Naive:
             self.now += 1
             low, high = self.arrival_stream.draw()
             if low < self.arrival_cut:
-                return self.arrive(high)
+                return self.arrive(self.router_alias.pick(high))
             servers = self.pool_of_tick(low).servers
             if servers[high * len(servers) >> 32].queue:
                 self.depart(servers[high * len(servers) >> 32])
@@ -155,20 +155,23 @@ class Naive:
 
     def advance_calendar(self):
         if not self.fed:
-            self.fed = list(zip(*(column.tolist() for column in self.feed.draw(4096)), strict=True))
+            columns = [column for column in self.feed.draw(4096)[:3] if column is not None]
+            self.fed = list(zip(*(column.tolist() for column in columns), strict=True))
         if not self.fed:
             self.router = None
             return
-        gap, self.size = self.fed.pop(0)
+        gap, self.size, *given = self.fed.pop(0)
         arrival = self.now + gap
         while due := [(t, s.number) for s in self.servers for t in s.departures[:1] if t <= arrival]:
             self.now, number = min(due)
             self.depart(self.servers[number])
         self.now = arrival
-        self.arrive(self.arrival_stream.draw()[1])
+        self.arrive(
+            self.routers[given[0]] if given else self.router_alias.pick(self.arrival_stream.draw()[1])
+        )
 
-    def arrive(self, half):
-        self.router = router = self.router_alias.pick(half)
+    def arrive(self, router):
+        self.router = router
         self.count["arrivals"] += 1
         router.note("gap", self.now - router.seen)
         router.note("empty", not router.by_age)

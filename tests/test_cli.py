@@ -98,7 +98,7 @@ def test_json_of_an_unstable_run_has_null_for_means(capsys: pytest.CaptureFixtur
 def test_scenarios_and_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["scenarios"]) == cli.main(["policies"]) == 0
     out = capsys.readouterr().out
-    assert all(f" {name} " in out for name in pull_env.scenario_names())
+    assert all(f" {name} " in out for name in (*pull_env.scenario_names(), "llm-gateway"))
     assert all(f" {entry.usage} " in out for entry in POLICIES.values())
 
 
@@ -116,6 +116,11 @@ def test_a_policy_may_be_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["two-sped", "pull"], "'two-sped' is not a known scenario: the nearest is 'two-speeds'"),
         (["two-speeds", "pul"], "policy is 'pul': did you mean 'pull'?"),
         (["two-speeds", "jbt"], "policy is 'jbt': its argument r is missing"),
+        (["llm-gateway", "pull"], "llm-gateway replays a trace of yours: name it, by "),
+        (
+            ["llm-gateway", "pull", "--trace", "no.csv"],
+            f"{os.path.abspath('no.csv')} cannot be read: No such",
+        ),
         (["two-speeds", "missing.toml"], "policy file 'missing.toml' cannot be read"),
         (["two-speeds", "pull", "--customers", "0"], "customers is 0: it must be a whole number from 1"),
         (["two-speeds", "pull", "--seed", "-1"], "seed is -1: it must be a whole number from 0"),

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import baselines
+from baselines.report import workload_line
 from pull_env import load_scenario, scenario_names
+from pull_env.scenario import traced_names
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -29,18 +31,20 @@ def policy_table():
 
 def scenario_table():
     lines = [
-        "| scenario | pools | routers | load | price of a message, of a block |",
-        "|---|---|---|---|---|",
+        "| scenario | pools | routers | load | workload | price of a message, of a block |",
+        "|---|---|---|---|---|---|",
     ]
-    for name in scenario_names():
-        s = load_scenario(name)
+    presets = [load_scenario(name) for name in scenario_names()]
+    for s in [*presets, *(load_scenario(name, trace="requests.csv") for name in traced_names())]:
         pools = "; ".join(
             f"{p.size:,} at {p.rate:g}" + ("" if p.buffer is None else f" B {p.buffer}") for p in s.pools
         )
-        shares = "" if s.shares is None else " (shares " + ", ".join(f"{share:g}" for share in s.shares) + ")"
+        fixed = isinstance(s.shares, tuple)
+        shares = "" if not fixed else " (shares " + ", ".join(f"{share:g}" for share in s.shares) + ")"
         block = "-" if s.unlimited else f"{s.prices.block:g}"
         lines.append(
-            f"| `{name}` | {pools} | {s.routers}{shares} | {s.nominal_load:g} | {s.prices.message:g}, {block} |"
+            f"| `{s.name}` | {pools} | {s.routers}{shares} | {s.nominal_load:g} | {workload_line(s)} "
+            f"| {s.prices.message:g}, {block} |"
         )
     return "\n".join(lines)
 

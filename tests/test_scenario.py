@@ -22,6 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pull_env import scenario as module
+from pull_env.arrivals import Batches, Bursts, HotRouter
+from pull_env.laws import Pareto
 from pull_env.scenario import (
     Pool,
     Prices,
@@ -54,6 +56,14 @@ PRESETS = {
         (Pool(2, 1.0, 4), Pool(2, 2.0, 4)), routers=2, arrival_rate=4.8, prices=Prices(block=5.0)
     ),
     "two-speeds": Scenario((Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.9),
+    "bursty": Scenario((Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, arrivals=Bursts(1.5, 5.0)),
+    "heavy-tailed": Scenario(
+        (Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, service=Pareto(1.5, bound=1000.0)
+    ),
+    "hot-spot-moves": Scenario(
+        (Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.8, shares=HotRouter(0.5, every=50.0)
+    ),
+    "batches": Scenario((Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, arrivals=Batches(10.0)),
 }
 
 
@@ -254,14 +264,20 @@ def test_round_trip_through_dict_and_json(scenario: Scenario) -> None:
     assert Scenario.from_dict(through_json).digest == scenario.digest
 
 
+def spelled(value: Any) -> str:
+    """Spell a value as TOML; JSON spells numbers and strings alike."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {spelled(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(spelled, value))}]"
+    return json.dumps(value)
+
+
 def as_toml(scenario: Scenario) -> str:
-    """Spell a scenario as TOML; JSON spells numbers, strings and lists of them alike."""
+    """Spell a scenario as TOML, with its pools and prices as tables of their own."""
     content = scenario.to_dict()
     pools, prices = content.pop("pools"), content.pop("prices")
-    arrivals = content.pop("arrivals", None)
-    lines = [f"{key} = {json.dumps(value)}" for key, value in content.items()]
-    if arrivals:
-        lines.append(f"arrivals = {{{', '.join(f'{k} = {json.dumps(v)}' for k, v in arrivals.items())}}}")
+    lines = [f"{key} = {spelled(value)}" for key, value in content.items()]
     for pool in pools:
         lines += ["[[pools]]", *(f"{key} = {value}" for key, value in pool.items())]
     return "\n".join([*lines, "[prices]", *(f"{key} = {value}" for key, value in prices.items())])
@@ -327,7 +343,7 @@ def test_a_preset_comes_before_a_file_of_its_name(tmp_path: Path, monkeypatch: p
 
 
 def test_an_unknown_name_brings_the_nearest_and_all_presets() -> None:
-    names = ", ".join(PRESETS)
+    names = ", ".join([*sorted(PRESETS), "llm-gateway"])
     with raises(
         f"'two_speed' is not a known scenario: the nearest is 'two-speeds', the presets are {names}, "
         "and a path to a TOML file is allowed too"
@@ -480,7 +496,7 @@ def test_bad_values_of_a_part(build: Callable[[], object], sentence: str) -> Non
         ({"shares": (0.5, 0.25)}, "shares sum to 0.75: they must sum to 1"),
         ({"prices": {"wait": 1.0}}, r"prices is \{'wait': 1.0\}: it must be a Prices"),
         ({"prices": None}, "prices is None: it must be a Prices"),
-        ({"arrivals": "a.csv"}, "arrivals is 'a.csv': it must be a Trace"),
+        ({"arrivals": "a.csv"}, "arrivals is 'a.csv': it must be a Trace or Batches or .* or Renewal"),
         ({"pools": [Pool(9, 1e308)]}, f"the capacity, sum of size x rate over the pools, is inf: {POSITIVE}"),
         (
             {"pools": [Pool(1, 1e-300)], "load": 1e-300},
@@ -513,17 +529,20 @@ def test_bad_values_of_a_scenario(values: dict[str, Any], sentence: str) -> None
             {"prices": {"messages": 1}},
             r"prices\.messages is not a known key: the nearest is 'message', of wait, message, block",
         ),
-        ({"arrivals": "a.csv"}, "arrivals is 'a.csv': it must be a table with the keys trace, time, size"),
+        (
+            {"arrivals": "a.csv"},
+            "arrivals is 'a.csv': it must be a table with the keys trace, time, size, block, bad_rows",
+        ),
         ({"arrivals": {"trace": "a", "time": "t"}}, r"arrivals\.size is missing: it must be given"),
         ({"arrivals": {"trace": "a", "time": "t", "size": 3}}, rf"arrivals\.size is 3: {TEXT}"),
         (
             {"arrivals": {"trace": "a", "time": "t", "siez": "s"}},
-            r"arrivals\.siez is not a known key: the nearest is 'size', of trace, time, size",
+            r"arrivals\.siez is not a known key: the nearest is 'size', of trace, time, size, block, bad_rows",
         ),
         (
             {"Arrival-Rate": 1.0},
             "Arrival-Rate is not a known key: the nearest is 'arrival_rate', of pools, routers, load, "
-            "arrival_rate, shares, prices, arrivals, name, version",
+            "arrival_rate, shares, prices, arrivals, service, name, version",
         ),
         ({3: 1.0}, "3 is not a known key: the nearest is '.*', of pools, .*"),
         ({"routers": -1}, f"routers is -1: {COUNT}"),
@@ -553,12 +572,10 @@ def test_from_dict_leaves_its_argument_alone() -> None:
 
 def test_the_module_loads_without_the_heavy_libraries() -> None:
     code = (
-        "import importlib.util, sys\n"
-        f"spec = importlib.util.spec_from_file_location('scenario', {module.__file__!r})\n"
-        "module = sys.modules['scenario'] = importlib.util.module_from_spec(spec)\n"
-        "spec.loader.exec_module(module)\n"
-        "assert module.load_scenario('two-speeds').servers == 100\n"
-        "heavy = {'scipy', 'numba', 'gymnasium', 'torch'} & set(sys.modules)\n"
+        "import sys\n"
+        "from pull_env.scenario import load_scenario\n"
+        "assert load_scenario('two-speeds').servers == 100\n"
+        "heavy = {'scipy', 'numba', 'torch', 'pyarrow'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,9 +10,9 @@ import pytest
 import baselines
 from pull_env import Pool, Prices, Scenario, simulate
 from pull_env.estimates import paired
+from pull_env.relaxation import warmup_customers
 from pull_env.results import KINDS
 from pull_env.scenario import Trace
-from pull_env.simulation import warmup_customers
 from pull_env.workload import poisson
 
 SMALL = Scenario(

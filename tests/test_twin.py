@@ -10,6 +10,7 @@ from naive import Naive, wait_bin
 
 import baselines
 from pull_env.kernels import state, tally
+from pull_env.kernels.clock import BRANCHES_LOG
 from pull_env.policy import Announce, Cycle, Inspect, Last, Lookup, Memory, Policy, Probe, Recall, Send, Take
 from pull_env.scenario import Pool, Scenario
 from pull_env.system import Simulator, encode, needs_calendar
@@ -221,7 +222,8 @@ def by_age(arrays, router, pool):
 def due(arrays, server):
     """Return when each customer of a server will depart; the last time is when all work there is done."""
     work, cell = arrays.work[server], int(arrays.work["first"][server])
-    times = [float(work["due"])] if arrays.servers["queue"][server] else []
+    heap = arrays.heap[: arrays.head["queued"][0]]
+    times = heap["due"][heap["server"] == server].tolist()
     for _ in range(1, arrays.servers["queue"][server]):
         times.append(times[-1] + float(arrays.waiting["size"][cell]))
         cell = int(arrays.waiting["next"][cell])
@@ -307,10 +309,8 @@ def check_indices(simulator):
         check_index(arrays.by_held, arrays.routers["held"], [simulator.scenario.routers])
     if kept & state.CALENDAR:
         heap = arrays.heap[: arrays.head["queued"][0]].tolist()
-        assert sorted(heap) == np.flatnonzero(arrays.servers["queue"]).tolist()
-        assert arrays.work["place"][heap].tolist() == list(range(len(heap)))
-        times = [(arrays.work["due"][server], server) for server in heap]
-        assert all(times[(k - 1) // 2] < times[k] for k in range(1, len(times)))
+        assert sorted(server for _, server in heap) == np.flatnonzero(arrays.servers["queue"]).tolist()
+        assert all(heap[(k - 1) >> BRANCHES_LOG] < heap[k] for k in range(1, len(heap)))
 
 
 def check_index(index, levels, sizes):

@@ -15,9 +15,10 @@ from baselines.reproductions.stolyar_figure import figure
 from baselines.reproductions.stolyar_sections import FILLED, sections
 from baselines.reproductions.study import Row, Setup, Study, measured
 from pull_env.estimates import Estimate, estimate, unclaimed
+from pull_env.relaxation import split_relaxation
 from pull_env.results import Result
 from pull_env.scenario import Pool, Scenario
-from pull_env.simulation import simulate, split_relaxation
+from pull_env.simulation import simulate
 from pull_env.theory.mean_field import PullLimit, pull_fluid, pull_many_routers
 
 SOURCE = (

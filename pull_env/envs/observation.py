@@ -134,10 +134,7 @@ def aspects(scenario: Scenario, tick: float, ends: list[int]) -> Array:
 
 
 def constant_entries(scenario: Scenario, with_state: bool) -> Array:
-    """Return an observation in which only the entries stand that never change, (L,) float32.
-
-    The phase of the arrival process is one of them: Poisson arrivals have one phase only.
-    """
+    """Return an observation in which only the entries stand that never change, (L,) float32."""
     entries = np.zeros(observation_size(scenario, with_state), np.float32)
     pools = entries[: len(scenario.pools) * observe.POOL_ENTRIES].reshape(-1, observe.POOL_ENTRIES)
     fastest = max(pool.rate for pool in scenario.pools)

@@ -79,7 +79,8 @@ class RouterEnv(CustomerEnv):
     | 5j + 4 | share of the servers of pool j that hold 4 or more | 0 | 1 |
     | 5J | share of the routers that hold no pull-message | 0 | 1 |
     | 5J + 1 | share of all messages out that the router at hand holds | 0 | 1 |
-    | 5J + 2 | phase of a modulated arrival process; 0 for Poisson arrivals and traces | 0 | 1 |
+    | 5J + 2 | phase of modulated arrivals as the customer came: its number, by that of the last one; in a day
+    (1 + sine) / 2; 0 for all other arrivals | 0 | 1 |
 
     `pull_env.envs.observation.observation_names` names every entry. The length depends on J only.
 

@@ -7,7 +7,7 @@ whom), and arrivals and service ticks do not depend on what a policy did: polici
 `now` counts ticks, all of the same mean length, so averages over ticks are averages over time.
 
 Calendar clock: gaps between arrivals and service requirements are given (drawn outside, or from a trace). A
-server holds one entry in a heap of departures, which is indexed by server.
+server that works holds one entry in a heap of departures.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pull_env.kernels.state import (
     cell_at,
     has,
     head_of,
+    heap_at,
     integer_at,
     pool_at,
     pool_of,
@@ -40,6 +41,8 @@ from pull_env.kernels.stream import (
     pool_of_tick,
     weighted_router,
 )
+
+BRANCHES_LOG = 2  # of the heap: with four branches it is half as deep, and siblings lie side by side
 
 
 @kernel
@@ -75,15 +78,17 @@ def advance_calendar(system: int) -> None:
         head.router = -1
         return
     arrival = head.now + real_at(head.gaps, head.fed).value
-    while head.queued > 0 and work_of(system, first_due(system)).due <= arrival:
-        server = first_due(system)
-        head.now = work_of(system, server).due
+    while head.queued > 0 and heap_at(head.heap, 0).due <= arrival:
+        server = int(heap_at(head.heap, 0).server)
+        head.now = heap_at(head.heap, 0).due
         start_next(system, server)
         depart(system, server)
     head.now = arrival
     head.size = real_at(head.sizes, head.fed).value
+    head.phase = real_at(head.fed_phases, head.fed).value
+    router = integer_at(head.fed_routers, head.fed).value
     head.fed += 1
-    arrive(system, weighted_router(system, bits(system, ARRIVALS) >> HALF))
+    arrive(system, router if router >= 0 else weighted_router(system, bits(system, ARRIVALS) >> HALF))
 
 
 @kernel
@@ -146,8 +151,8 @@ def enqueue(system: int, server: int, found: int) -> float:
     head, work = head_of(system), work_of(system, server)
     service = head.size / pool_of(system, server_of(system, server).pool).rate
     if found == 0:
-        work.due = work.clear = head.now + service
-        push(system, server)
+        work.clear = head.now + service
+        push(system, work.clear, server)
         return 0.0
     wait = work.clear - head.now
     work.clear += service
@@ -166,72 +171,70 @@ def enqueue(system: int, server: int, found: int) -> float:
 @kernel
 def start_next(system: int, server: int) -> None:
     """Start the next customer in the queue of `server`, whose customer in service leaves now."""
-    head, work = head_of(system), work_of(system, server)
+    head = head_of(system)
     if server_of(system, server).queue == 1:
         pop(system)
         return
+    work = work_of(system, server)
     number = work.first
     cell = cell_at(head.waiting, number)
-    work.due += cell.size
     work.first = cell.next
     cell.next = head.free
     head.free = number
-    sink(system, 0, server)
+    sink(system, head.now + cell.size, server)
 
 
 @kernel
-def first_due(system: int) -> int:
-    """Return the server of the next departure; the heap must not be empty."""
-    return integer_at(head_of(system).heap, 0).value
+def sooner(due: float, server: int, other_due: float, other: int) -> bool:
+    """Return whether `server` comes before `other`; if both are due at once the lower number goes first."""
+    return due < other_due or (due == other_due and server < other)
 
 
 @kernel
-def sooner(system: int, a: int, b: int) -> bool:
-    """Return whether server `a` is due before server `b`; at equal times the lower number goes first."""
-    first, second = work_of(system, a).due, work_of(system, b).due
-    return bool(first < second or (first == second and a < b))
-
-
-@kernel
-def put(system: int, place: int, server: int) -> None:
-    """Let `server` stand at `place` of the heap."""
-    integer_at(head_of(system).heap, place).value = server
-    work_of(system, server).place = place
-
-
-@kernel
-def push(system: int, server: int) -> None:
-    """Add `server` to the heap: let it rise from the end."""
+def push(system: int, due: float, server: int) -> None:
+    """Add a departure to the heap: let it rise from the end."""
     head = head_of(system)
-    place = head.queued
+    place, heap = head.queued, head.heap
     head.queued += 1
-    while place > 0 and sooner(system, server, integer_at(head.heap, (place - 1) >> 1).value):
-        put(system, place, integer_at(head.heap, (place - 1) >> 1).value)
-        place = (place - 1) >> 1
-    put(system, place, server)
+    while place > 0:
+        above = heap_at(heap, (place - 1) >> BRANCHES_LOG)
+        if not sooner(due, server, above.due, above.server):
+            break
+        entry = heap_at(heap, place)
+        entry.due, entry.server = above.due, above.server
+        place = (place - 1) >> BRANCHES_LOG
+    entry = heap_at(heap, place)
+    entry.due, entry.server = due, server
 
 
 @kernel
 def pop(system: int) -> None:
-    """Take the first server out of the heap; the last one sinks from the top."""
+    """Take the first departure out of the heap; the last one sinks from the top."""
     head = head_of(system)
     head.queued -= 1
     if head.queued > 0:
-        sink(system, 0, integer_at(head.heap, head.queued).value)
+        last = heap_at(head.heap, head.queued)
+        sink(system, last.due, last.server)
 
 
 @kernel
-def sink(system: int, place: int, server: int) -> None:
-    """Let `server` sink from `place` of the heap until both below are due later."""
+def sink(system: int, due: float, server: int) -> None:
+    """Let a departure sink from the top of the heap, in place of the first, until all below it come later."""
     head = head_of(system)
-    while 2 * place + 1 < head.queued:
-        child = 2 * place + 1
-        lower = integer_at(head.heap, child).value
-        if child + 1 < head.queued and sooner(system, integer_at(head.heap, child + 1).value, lower):
-            child += 1
-            lower = integer_at(head.heap, child).value
-        if sooner(system, server, lower):
+    place, heap, size = 0, head.heap, head.queued
+    child = 1
+    while child < size:
+        best_due, best = heap_at(heap, child).due, heap_at(heap, child).server
+        lowest = child
+        for k in range(child + 1, min(child + (1 << BRANCHES_LOG), size)):
+            other = heap_at(heap, k)
+            if sooner(other.due, other.server, best_due, best):
+                best_due, best, lowest = other.due, other.server, k
+        if sooner(due, server, best_due, best):
             break
-        put(system, place, lower)
-        place = child
-    put(system, place, server)
+        entry = heap_at(heap, place)
+        entry.due, entry.server = best_due, best
+        place = lowest
+        child = (place << BRANCHES_LOG) + 1
+    entry = heap_at(heap, place)
+    entry.due, entry.server = due, server

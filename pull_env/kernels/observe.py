@@ -181,6 +181,7 @@ def observe_state(system: int, router: int, view: int) -> None:
         starved += held == 0
     write(view, at, starved / head.R)
     write(view, at + 1, router_of(system, router).held / max(out, 1))
+    write(view, at + 2, head.phase)
 
 
 @kernel

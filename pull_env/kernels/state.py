@@ -100,6 +100,9 @@ HEAD = np.dtype(
         ("heap", np.int64),
         ("gaps", np.int64),
         ("sizes", np.int64),
+        ("fed_routers", np.int64),
+        ("fed_phases", np.int64),
+        ("phase", np.float64),  # calendar clock: of the arrival process, in [0, 1]
         ("size", np.float64),  # calendar clock: service requirement of the customer at hand, mean 1
         ("fed", np.int64),  # calendar clock: customers used of the feed at hand
         ("queued", np.int64),  # calendar clock: servers in the heap
@@ -185,16 +188,9 @@ AGE = np.dtype(
 )
 
 MEMORY = np.dtype([("server", np.int32), ("queue", np.int32), ("when", np.float64)], align=True)
-WORK = np.dtype(
-    [
-        ("due", np.float64),
-        ("clear", np.float64),
-        ("first", np.int32),
-        ("last", np.int32),
-        ("place", np.int32),
-    ],
-    align=True,
-)  # due: next departure; clear: end of all work there; first, last: cells of `waiting`; place: in the heap
+# clear: end of all work at a server; first, last: cells of `waiting`
+WORK = np.dtype([("clear", np.float64), ("first", np.int32), ("last", np.int32)], align=True)
+HEAP = np.dtype([("due", np.float64), ("server", np.int64)])  # a departure
 CELL = np.dtype([("size", np.float64), ("next", np.int32)], align=True)
 
 STEP = np.dtype(
@@ -246,6 +242,7 @@ router_of = elements(HEAD, ADDRESS_BITS, "routers", ROUTER)
 age_of = elements(HEAD, ADDRESS_BITS, "ages", AGE)  # of a pull-message: router x head.apart + server
 work_of = elements(HEAD, ADDRESS_BITS, "work", WORK)
 asked_of = elements(HEAD, ADDRESS_BITS, "asked", INTEGER)  # names the server asked in this place
+heap_at = records(HEAP)
 
 
 @kernel

@@ -40,7 +40,7 @@ def pooling_bounds(scenario: Scenario) -> PoolingBounds:
     at least the loss of N' cut at the sum of the buffers; where some are without limit, at least 1 - capacity
     / Lambda.
 
-    Poisson arrivals and exponential service; a trace counts as such.
+    Poisson arrivals and exponential service: others count as such, whatever the scenario says.
     """
     arrival, capacity = scenario.total_arrival_rate, scenario.capacity
     if not scenario.unlimited:

@@ -72,8 +72,8 @@ def solve(scenario: Scenario, policy: Policy, *, most_states: int = 200_000) -> 
     >>> round(solve(Scenario((Pool(1),), load=0.5), Policy("blind", (Send(),))).response, 9)
     2.0
     """
-    if scenario.arrivals is not None:
-        raise ValueError(f"{scenario.name} replays a trace: its law is not that of a Markov chain")
+    if not scenario.markov:
+        raise ValueError(f"{scenario.name} replays a trace, or is not Markov: no chain has its law")
     return fit(scenario, lambda cut: build(scenario, policy, cut), policy.name, most_states)
 
 

@@ -99,8 +99,8 @@ def optimise(scenario: Scenario, *, free_information: bool = True, most_states: 
     Raises:
         ValueError: The table is too large, or the system has no stationary law; the message says which.
     """
-    if scenario.arrivals is not None:
-        raise ValueError(f"{scenario.name} replays a trace: its law is not that of a Markov chain")
+    if not scenario.markov:
+        raise ValueError(f"{scenario.name} replays a trace, or is not Markov: no chain has its law")
     probes = 0 if free_information else 2 * scenario.servers
     table: dict[tuple[int, ...], int] = {}
 

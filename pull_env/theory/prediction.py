@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pull_env.policy import Cycle, Inspect, Policy, Probe, Send, Take, Weights
@@ -36,14 +36,17 @@ def predict(scenario: Scenario, policy: Policy) -> Prediction | None:
     """Return what is known for a pair, or None: then, and besides, `lower_bounds` holds.
 
     A limit is one as n grows, pools in proportion: PULL with one router, at R = 1; with more, at n / R as it
-    is. None for recorded arrivals, and where a queue without limit grows for ever.
+    is. None where a queue without limit grows for ever; and, but for a blind choice of queues with a law of
+    service of their own, where arrivals or service are not Markov.
 
     >>> predict(Scenario((Pool(2),), load=0.5), Policy("blind", (Send(),)))["response"]
     Known(value=2.0, kind='exact', source='independent M/M/1 queues')
     """
-    if scenario.arrivals is not None or (scenario.unlimited and scenario.nominal_load >= 1.0):
-        return None
     step = policy.steps[0]
+    if scenario.unlimited and scenario.nominal_load >= 1.0:
+        return None
+    if not scenario.markov and not (isinstance(step, Send) and _splits(scenario)):
+        return None
     try:
         if scenario.servers == 1:
             return _single_queues(scenario, (1.0,))
@@ -61,7 +64,9 @@ def predict(scenario: Scenario, policy: Policy) -> Prediction | None:
 
 
 def lower_bounds(scenario: Scenario) -> Prediction:
-    """Return what holds for every policy: `bounds.pooling_bounds`, by measure; kind `bound`."""
+    """Return what holds for every policy: `bounds.pooling_bounds`, by measure; nothing if not Markov."""
+    if not scenario.markov:
+        return {}
     found = bounds.pooling_bounds(scenario)
     names = ("wait", "response", "p_block", "mean_number")
     return {name: Known(getattr(found, name), "bound", "all servers pooled into one") for name in names}
@@ -88,7 +93,7 @@ def _single_queues(scenario: Scenario, chances: Sequence[float]) -> Prediction:
             busy.append(0.0)
         elif pool.buffer is None:
             busy.append(arrival / pool.rate)
-            response += chance * formulas.mm1_response(arrival, pool.rate)
+            response += chance * _response(scenario, arrival, pool.rate)
             waited += chance * busy[-1]
         else:
             block = formulas.mm1b_blocking(arrival, pool.rate, pool.buffer)
@@ -98,7 +103,21 @@ def _single_queues(scenario: Scenario, chances: Sequence[float]) -> Prediction:
             blocked += chance * block
     accepted = 1.0 - blocked
     source = "independent M/M/1 queues" if scenario.unlimited else "independent M/M/1/B queues"
+    if not scenario.markov:
+        source = "independent M/G/1 queues, Pollaczek and Khinchine"
     return _known(scenario, "exact", source, response / accepted, waited / accepted, blocked, busy)
+
+
+def _response(scenario: Scenario, arrival: float, rate: float) -> float:
+    if scenario.markov or scenario.service is None:
+        return formulas.mm1_response(arrival, rate)
+    return formulas.mg1_response(arrival, rate, scenario.service.scv)
+
+
+def _splits(scenario: Scenario) -> bool:
+    """Tell whether queues without limit among which Poisson arrivals split at random have a finite mean."""
+    poisson = replace(scenario, service=None).markov
+    return poisson and scenario.unlimited and scenario.service is not None and scenario.service.scv < math.inf
 
 
 def _probe(scenario: Scenario, policy: Policy, step: Probe) -> Prediction | None:

@@ -14,7 +14,7 @@ from baselines.reproductions.stolyar import Sizes, equal_servers, late, measurem
 from baselines.reproductions.study import Row, Section, Setup, value
 from baselines.rows import to_line
 from pull_env import simulate
-from pull_env.simulation import split_relaxation
+from pull_env.relaxation import split_relaxation
 from pull_env.theory import exact
 
 TINY = Sizes(

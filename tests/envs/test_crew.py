@@ -44,7 +44,7 @@ def test_no_thread_moves_where_an_action_is_refused():
     for actions in ([18, 0, 0, 0], [0, 0, 0, -1]):
         with pytest.raises(ValueError, match="it must be a whole number from 0 to 17"):
             envs.step(actions)
-    assert [env.simulator.arrays.head["arrivals"][0] for env in envs.envs] == [2, 2, 2, 2]
+    assert [placed(env) for env in envs.envs] == [1, 1, 1, 1]
     envs.close()
 
 

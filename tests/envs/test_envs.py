@@ -128,11 +128,11 @@ def test_the_end_is_a_truncation_and_the_env_does_not_reset_itself(name):
         assert type(terminated) is type(truncated) is bool
         assert not terminated
     assert steps > 1
-    assert env.simulator.arrays.head["arrivals"][0] == 201
+    assert placed(env) == 200
     assert info["time"] > 0.0
     with pytest.raises(ResetNeeded):
         env.step(env.action_space.sample())
-    assert env.simulator.arrays.head["arrivals"][0] == 201
+    assert placed(env) == 200
     env.reset()
     assert not env.step(env.action_space.sample())[3]
     env.close()

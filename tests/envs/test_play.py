@@ -10,7 +10,7 @@ from pull_env.kernels.state import CALENDAR
 from pull_env.policy import STEPS, Announce, Cycle, Inspect, Last, Memory, Policy, Probe, Recall, Send, Take
 from pull_env.scenario import as_scenario, load_scenario
 from pull_env.system import Simulator, encode, needs_calendar
-from pull_env.workload import poisson
+from pull_env.workload import poisson, workload_of
 
 FASTEST = Policy("pull fastest", (Take(order="fastest"), Send(weights="rate")), Announce())
 WEIGHTED = Policy("pull weighted", (Take(), Send(weights="rate")), Announce())
@@ -52,7 +52,7 @@ VIEW_FIELDS = {
 
 
 def kernel_run(policy: Policy, scenario, customers: int, seed: int, episode: int) -> Simulator:
-    workload = poisson(scenario) if needs_calendar(policy.steps) else None
+    workload = workload_of(scenario) or (poisson(scenario) if needs_calendar(policy.steps) else None)
     simulator = Simulator(scenario, policy.steps, policy.announce, memory=policy.memory, workload=workload)
     simulator.reset(seed, episode)
     simulator.run(encode(policy.steps, scenario), customers)
