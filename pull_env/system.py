@@ -191,6 +191,11 @@ class Simulator:
         return int(self.arrays.head.ctypes.data) | self._traits << state.ADDRESS_BITS
 
     @property
+    def placed(self) -> int:
+        """How many customers were placed since the reset, those blocked included."""
+        return int(self.arrays.pools["accepted"].sum() + self.arrays.pools["blocked"].sum())
+
+    @property
     def waiting_customer(self) -> bool:
         """Whether there is a customer at hand: always, but after the end of a trace."""
         return bool(self.arrays.head["router"][0] >= 0)

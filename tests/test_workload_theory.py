@@ -159,7 +159,7 @@ def test_pull_with_phases_of_service(law):
     """
     scenario = Scenario((Pool(1000),), routers=100, load=0.8, service=law)
     run = {"replications": 16, "warmup": 80_000}  # a hundred service times
-    result = simulate(scenario, baselines.make("pull"), 5_000_000, seed=7, **run)
+    result = simulate(scenario, baselines.make("pull"), 8_000_000, seed=7, **run)
     limit = mean_field.pull_many_routers(scenario.pools, 0.8, 10.0)
     meets(result.p_wait, limit.p_wait, width=0.02)
     meets(result.wait, limit.p_wait * (1 + law.scv) / (2 * (1 - limit.p_wait)), width=0.02)

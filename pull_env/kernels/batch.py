@@ -6,39 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from pull_env.kernels.fetch import fetch, fetch_drawn
 from pull_env.kernels.jit import copy, entry, kernel, prefetch, records
 from pull_env.kernels.observe import CHAIN_STEPS, ENTRY_BYTES, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.run import turn
 from pull_env.kernels.state import (
-    ARRIVALS,
     CALENDAR,
     INTEGER,
     LIST,
     MEMORY,
-    MESSAGES,
-    POLICY,
     POOL,
     ROUTER,
     SERVER,
     STEP,
-    TAKE,
     USED_ALWAYS,
     count_at,
     has,
     head_of,
-    list_of,
-    pool_of,
     real_at,
-    step_at,
-)
-from pull_env.kernels.stream import (
-    HALF,
-    LOW,
-    below,
-    peek,
-    pool_of_tick,
-    server_at_random,
-    weighted_pool,
 )
 
 NUMBERS, NUMBER_BYTES = 6, 8  # of every env in an answer
@@ -163,13 +148,6 @@ def first_refused(batch: int) -> int:
 
 
 @kernel
-def fetch(address: int, size: int) -> None:
-    """Fetch `size` bytes."""
-    for line in range(0, size, 64):
-        prefetch(address + line)
-
-
-@kernel
 def fetch_at_hand(system: int) -> None:
     """Fetch what is known to be needed when the customer at hand is placed, but for the head."""
     head = head_of(system)
@@ -179,35 +157,3 @@ def fetch_at_hand(system: int) -> None:
     fetch(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)
     fetch(head.memory + router * head.J * head.M * MEMORY_BYTES, head.J * head.M * MEMORY_BYTES)
     prefetch(head.law)  # short queues, of all pools
-
-
-@kernel
-def fetch_drawn(system: int, chain: int) -> None:
-    """Fetch what the next random numbers point at, where it is known what they will be used for."""
-    head = head_of(system)
-    if head.router < 0:  # a trace has ended
-        return
-    fetch_chosen(system, chain)
-    drawn = peek(system, ARRIVALS)
-    if drawn & LOW < head.arrival_cut:  # the next customer comes before anybody leaves
-        return
-    pool = pool_of_tick(system, drawn & LOW)
-    place = pool_of(system, pool)
-    prefetch(head.servers + (place.start + below(drawn >> HALF, place.size)) * SERVER_BYTES)
-    if head.threshold > 0:  # who gets its message
-        router = below(peek(system, MESSAGES) & LOW, head.R)
-        prefetch(head.routers + router * ROUTER_BYTES)
-        prefetch(head.lists + (router * head.J + pool) * LIST_BYTES)
-
-
-@kernel
-def fetch_chosen(system: int, chain: int) -> None:
-    """Fetch the server that the first step at `chain` draws, or the slot of the message that it takes."""
-    head, step, drawn = head_of(system), step_at(chain, 0), peek(system, POLICY)
-    pool = step.pool if step.pool >= 0 else weighted_pool(system, drawn >> HALF)
-    held = list_of(system, head.router, pool).held
-    if step.kind == TAKE and held > 0:
-        slot = list_of(system, head.router, pool).slots + below(drawn & LOW, held)
-        prefetch(head.slots + slot * INTEGER_BYTES)
-    else:
-        prefetch(head.servers + server_at_random(system, pool, drawn) * SERVER_BYTES)

@@ -25,7 +25,6 @@ from pull_env.kernels.state import (
     head_of,
     heap_at,
     integer_at,
-    pool_at,
     pool_of,
     real_at,
     router_of,
@@ -57,17 +56,23 @@ def advance(system: int) -> None:
 @kernel
 def advance_markov(system: int) -> None:
     """Tick until a customer arrives."""
+    while not tick(system):
+        pass
+
+
+@kernel
+def tick(system: int) -> bool:
+    """Let the Markov clock tick once; return whether a customer arrives."""
     head = head_of(system)
-    while True:
-        head.now += 1.0
-        drawn = bits(system, ARRIVALS)
-        low, high = drawn & LOW, drawn >> HALF
-        if low < head.arrival_cut:
-            arrive(system, weighted_router(system, high))
-            return
-        pool = pool_at(head.pools, pool_of_tick(system, low))
-        server = pool.start + below(high, pool.size)
-        depart(system, server)
+    head.now += 1.0
+    drawn = bits(system, ARRIVALS)
+    low, high = drawn & LOW, drawn >> HALF
+    if low < head.arrival_cut:
+        arrive(system, weighted_router(system, high))
+        return True
+    pool = pool_of(system, pool_of_tick(system, low))
+    depart(system, pool.start + below(high, pool.size))
+    return False
 
 
 @kernel

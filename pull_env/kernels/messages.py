@@ -163,13 +163,19 @@ def choose(system: int, router: int, pool: int, order: int) -> int:
 @kernel
 def pick(system: int, router: int, pool: int, k: int) -> int:
     """Return the server of the k-th message that `router` holds from `pool`, of all (-1) pool by pool."""
+    return int(integer_at(head_of(system).slots, slot_picked(system, router, pool, k)).value)
+
+
+@kernel
+def slot_picked(system: int, router: int, pool: int, k: int) -> int:
+    """Return where, in the array of slots, the message lies that `pick` returns."""
     at, before, total = max(pool, 0), 0, 0
     if pool < 0:
         for j in range(head_of(system).J - 1):  # no early end: it could not be foreseen, which costs more
             total += list_of(system, router, j).held
             at += k >= total
             before = total if k >= total else before
-    return int(slot_of(system, list_of(system, router, at), k - before).value)
+    return int(list_of(system, router, at).slots) + k - before
 
 
 @kernel

@@ -44,7 +44,7 @@ def test_no_thread_moves_where_an_action_is_refused():
     for actions in ([18, 0, 0, 0], [0, 0, 0, -1]):
         with pytest.raises(ValueError, match="it must be a whole number from 0 to 17"):
             envs.step(actions)
-    assert [placed(env) for env in envs.envs] == [1, 1, 1, 1]
+    assert [env.simulator.placed for env in envs.envs] == [1, 1, 1, 1]
     envs.close()
 
 

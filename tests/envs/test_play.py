@@ -62,13 +62,13 @@ def kernel_run(policy: Policy, scenario, customers: int, seed: int, episode: int
 def assert_same_state(env: RouterEnv, simulator: Simulator) -> None:
     ours, theirs = env.simulator.arrays, simulator.arrays
     addresses = {name for name in ours.head.dtype.names if hasattr(ours, name)}
-    for name in ("head", "routers", "lists", "pools", "servers", "messages", "ages", "work"):
+    for name in ("head", "routers", "lists", "pools", "servers", "ages", "work"):
         a, b = getattr(ours, name), getattr(theirs, name)
         for field in set(a.dtype.names) - VIEW_FIELDS.get(name, set()):
             if name == "head" and field in addresses:
                 continue
             assert np.array_equal(a[field], b[field]), f"{name}.{field}"
-    for name in ("streams", "slots", "law", "heap", "gaps", "sizes", "waiting"):
+    for name in ("streams", "messages", "slots", "law", "heap", "gaps", "sizes", "waiting"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
     if theirs.memory.size > 1:
         assert np.array_equal(ours.memory, theirs.memory)

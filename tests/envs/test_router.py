@@ -162,7 +162,7 @@ def test_rewards_sum_to_minus_the_cost_of_the_run(name):
         assert reward == -info["cost"] == -(parts + prices.message * info["messages"])
         total += reward
     assert total == pytest.approx(-cost_of(env), rel=1e-9)
-    assert placed(env) == 1500
+    assert env.simulator.placed == 1500
 
 
 def test_a_trace_ends_the_episode(traced):
@@ -247,7 +247,7 @@ def test_skip_refuses_steps_that_read_what_is_not_kept(steps, message):
     with pytest.raises(ValueError, match=message):
         env.skip(steps, 10)
     env.skip([Take(), Probe(at_most=8), Send()], 10)
-    assert placed(env) == 10
+    assert env.simulator.placed == 10
 
 
 def test_skip_says_where_a_trace_ends(traced):

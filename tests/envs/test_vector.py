@@ -326,10 +326,10 @@ def test_the_mode_by_name_or_member(name):
 def test_actions_that_are_not_allowed_are_named_and_move_nothing(actions, message):
     envs = RouterVectorEnv(3)
     envs.reset(seed=0)
-    before = [env.simulator.arrays.head["now"][0] for env in envs.envs]
+    before = [env.simulator.placed for env in envs.envs]
     with pytest.raises(ValueError, match=message):
         envs.step(actions)
-    assert [env.simulator.arrays.head["now"][0] for env in envs.envs] == before
+    assert [env.simulator.placed for env in envs.envs] == before
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int32])
@@ -353,7 +353,7 @@ def test_steps_out_of_turn_are_refused():
     envs.reset(options={"reset_mask": np.array([True, False])})
     with pytest.raises(ResetNeeded, match="the episode of env 1 has ended"):
         envs.step([0, 0])
-    assert envs.envs[0].simulator.arrays.head["now"][0] == 1
+    assert envs.envs[0].simulator.placed == 0
 
 
 @pytest.mark.parametrize(
