@@ -29,7 +29,7 @@ def half_width(measure, level):
 
 
 def test_all_presets_and_policies_are_there():
-    assert len({row["scenario"]["name"] for row in ROWS}) == 8
+    assert {row["scenario"]["name"] for row in ROWS} == set(scenario_names())
     assert {row["policy"]["name"] for row in ROWS} == {policy.name for policy in default_policies()}
     assert len(STABLE) > 150
 
@@ -52,9 +52,10 @@ def reproduced():
 
 @pytest.mark.parametrize("row", STABLE, ids=name)
 def test_no_policy_beats_a_bound(row):
+    """At 1 - 1e-4, as there are hundreds of them, many at their bound."""
     for measure, known in lower_bounds(Scenario.from_dict(row["scenario"]["content"])).items():
         found = row["measures"][measure]
-        assert found["mean"] + half_width(found, 0.999) >= known.value * (1 - 1e-12), measure
+        assert found["mean"] + half_width(found, 0.9999) >= known.value * (1 - 1e-12), measure
 
 
 @pytest.mark.parametrize("row", STABLE, ids=name)
