@@ -8,6 +8,7 @@ from baselines.leaderboard import default_policies
 from baselines.rows import read_rows
 from pull_env import Policy, Scenario
 from pull_env.estimates import student
+from pull_env.scenario import scenario_names
 from pull_env.theory.prediction import lower_bounds, predict
 
 ROWS = read_rows(Path(__file__).parents[2] / "baselines/results/rows.jsonl")
