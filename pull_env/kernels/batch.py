@@ -6,18 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from pull_env.kernels.fetch import fetch, fetch_drawn
+from pull_env.kernels.fetch import LIST_BYTES, ROUTER_BYTES, fetch, fetch_drawn
 from pull_env.kernels.jit import copy, entry, kernel, prefetch, records
 from pull_env.kernels.observe import CHAIN_STEPS, ENTRY_BYTES, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.run import turn
 from pull_env.kernels.state import (
     CALENDAR,
-    INTEGER,
-    LIST,
     MEMORY,
     POOL,
-    ROUTER,
-    SERVER,
     STEP,
     USED_ALWAYS,
     count_at,
@@ -30,8 +26,7 @@ NUMBERS, NUMBER_BYTES = 6, 8  # of every env in an answer
 ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
 HEAD_BYTES = USED_ALWAYS.itemsize
-POOL_BYTES, ROUTER_BYTES, LIST_BYTES, MEMORY_BYTES = (r.itemsize for r in (POOL, ROUTER, LIST, MEMORY))
-SERVER_BYTES, INTEGER_BYTES = SERVER.itemsize, INTEGER.itemsize
+POOL_BYTES, MEMORY_BYTES = POOL.itemsize, MEMORY.itemsize
 
 BATCH = np.dtype(
     [
@@ -64,9 +59,8 @@ def act(view: int, chain: int, steps: int) -> int:
     head = head_of(sight.system)
     if sight.left == 0:
         return ENDED
-    if (
-        has(sight.system, CALENDAR) and head.fed == head.F and head.F > 0
-    ):  # F = 0: there is nothing more to feed
+    fed_all = head.fed == head.F and head.F > 0  # F = 0: there is nothing more to feed
+    if has(sight.system, CALENDAR) and fed_all:
         return HUNGRY
     turn(sight.system, chain, steps, view)
     sight.left = sight.left - 1 if head.router >= 0 else 0

@@ -59,7 +59,7 @@ class Snapshot:
         self.held: Integers = arrays.lists["held"]
         self.router = int(head["router"])
         self.time = float(head["now"] * head["tick"])
-        self.placed = int(arrays.pools["accepted"].sum() + arrays.pools["blocked"].sum())
+        self.placed = simulator.placed
         totals = {name: arrays.head[name] for name in arrays.head.dtype.names or ()}
         by_pool = {name: arrays.pools[None][name] for name in arrays.pools.dtype.names or ()}
         with np.errstate(divide="ignore", invalid="ignore"):  # nothing to divide by at the start
