@@ -12,6 +12,7 @@ import math
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.state import (
     COMPLETE,
+    KEEP_MEMORY,
     UNLIMITED,
     group_of,
     has,
@@ -71,6 +72,20 @@ def note_assignment(system: int, router: int, server: int) -> None:
         before = entry.queue
         entry.queue = min(before + 1, pool_of(system, pool).buffer)
         compare(system, router, pool, at, entry.queue > before)
+
+
+@kernel
+def forget_all(system: int, router: int) -> None:
+    """Forget all that `router` remembers; one that remembers every server takes them to be empty."""
+    if not has(system, KEEP_MEMORY):
+        return
+    head, complete = head_of(system), has(system, COMPLETE)
+    for group in range(head.G):
+        for k in range(head.M):
+            entry = memory_of(system, router, group, k)
+            entry.server, entry.queue, entry.when = k if complete else -1, 0, -math.inf
+    for pool in range(head.J):
+        list_of(system, router, pool).best = pool_of(system, pool).start if complete else -1
 
 
 @kernel

@@ -74,7 +74,7 @@ OUTCOME = np.dtype(
     [
         ("cost", np.float64),  # of the step: wait or blocking, and messages
         ("wait", np.float64),  # of the customer placed; 0 if it was blocked
-        ("lost", np.bool_),  # whether it was blocked
+        ("lost", np.bool_),  # whether it was blocked, or will be lost with a server that fails
         ("messages", np.int64),  # sent from its arrival to the next one
         ("router", np.int64),  # now asked; -1: the customers have come to an end
         ("time", np.float64),  # now, in time units
