@@ -247,11 +247,16 @@ class Simulator:
         return other
 
     def run(self, chain: Array, customers: int) -> int:
-        """Place `customers` customers by `chain`; return how many there were: fewer where a trace ended."""
+        """Place `customers` customers by `chain`; return how many there were: fewer where a trace ended.
+
+        Raises:
+            RuntimeError: There was no room for all events of a troubled system, so that the run is void.
+        """
         left = customers
         while left and self.waiting_customer:
             block = min(left, self.supply())
             left -= self._rollout(self.address, chain.ctypes.data, chain.size, block)
+        self._check_events()
         return customers - left
 
     def supply(self) -> int:
@@ -272,22 +277,22 @@ class Simulator:
         return max(left, 1)  # at least the customer at hand, even if nobody follows
 
     def _grow_events(self, more: int) -> None:
-        """Give room for `more` events beyond those pending.
-
-        Raises:
-            RuntimeError: There was too little until now, so that the run is void.
-        """
-        arrays = self.arrays
+        """Give room for `more` events beyond those pending."""
         if not self._traits & state.TROUBLED:
             return
-        if arrays.head["overflow"][0]:
-            raise RuntimeError(
-                f"more than {arrays.events.size} events were pending on {self.scenario.name}: news.repeat, "
-                "or a time of faults, is too short against the time between two arrivals"
-            )
+        self._check_events()
+        arrays = self.arrays
         arrays.events = grow(arrays.events, int(arrays.head["pending"][0]) + more)
         old, arrays.soon = arrays.soon, np.zeros(arrays.events.size, state.HEAP)
         arrays.soon[: old.size] = old
+
+    def _check_events(self) -> None:
+        """Refuse to go on where there was no room for an event."""
+        if self.arrays.head["overflow"][0]:
+            raise RuntimeError(
+                f"more than {self.arrays.events.size} events were pending on {self.scenario.name}: "
+                "news.repeat, or a time of faults, is too short against the time between two arrivals"
+            )
 
     def _take(self, fed: Customers) -> None:
         """Let the kernels read `fed`."""

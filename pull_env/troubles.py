@@ -106,7 +106,6 @@ class Drain:
             if self.until <= self.at:
                 raise refusal("until", self.until, f"later than at, {self.at}")
 
-
     def overlaps(self, other: Drain) -> bool:
         """Return whether both are in force at some time."""
         first, second = sorted((self, other), key=lambda drain: drain.at)

@@ -81,6 +81,7 @@ class Router:
         self.entries = [entry for entries in self.memory.values() for entry in entries] if own else shared
         self.turn, self.credit, self.last = {}, Counter(), None  # round robin; the last to announce itself
         self.seen, self.recent = 0.0, Counter(gap=gap)
+        self.came = dict.fromkeys(pools, 0.0)  # mean time at which its messages came
 
     def note(self, name, value):
         self.recent[name] += (value - self.recent[name]) / 16
@@ -244,6 +245,9 @@ class Naive:
         router.last = server
         if server not in router.by_age:  # a second, stale one changes nothing
             router.slots[server.pool].append(server)
+            held = len(router.slots[server.pool])
+            came = router.came[server.pool]
+            router.came[server.pool] = came + (self.now - came) / held if held > 1 else self.now
             router.by_age.append(server)
             self.by_held.move(router, len(router.by_age))
 

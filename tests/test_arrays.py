@@ -34,7 +34,7 @@ SYSTEMS = {
 }
 
 
-@pytest.fixture(params=[1 << 18, 600], ids=["most small", "few small"])
+@pytest.fixture(params=[1 << 18, 1000], ids=["most small", "few small"])
 def limit(request, monkeypatch):
     """The bytes up to which an array is small."""
     monkeypatch.setattr(arrays, "SMALL", request.param)

@@ -193,6 +193,7 @@ def state_of(simulator):
     if kept & state.KEEP_VIEW:
         found["seen"] = arrays.routers[["seen", "gap", "empty"]].tolist()
         found["answers"] = arrays.lists[["answer", "idle"]].tolist()
+        found["came"] = arrays.lists["came"].tolist()
     if kept & state.TROUBLED:
         found["events"] = events(arrays)
         found["troubles"] = [int(head[name]) for name in TROUBLES]
@@ -295,6 +296,7 @@ def state_of_twin(naive):
             [(router.recent["answer", pool], router.recent["idle", pool]) for pool in pools]
             for router in routers
         ],
+        "came": [[router.came[pool] for pool in pools] for router in routers],
         "last customer": placed
         and (naive.sender.number, naive.target.number, [server.number for server in naive.asked]),
         "departures due": [server.departures for server in servers],

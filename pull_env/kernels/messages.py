@@ -12,6 +12,7 @@ from pull_env.kernels.state import (
     FASTEST,
     KEEP_AGE,
     KEEP_ROUTER_INDEX,
+    KEEP_VIEW,
     OLDEST,
     POLICY,
     STALE,
@@ -55,6 +56,9 @@ def keep(system: int, router: int, server: int) -> None:
     if has(system, KEEP_ROUTER_INDEX):
         raise_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
     holder.held += 1
+    if has(system, KEEP_VIEW):
+        now = head_of(system).now
+        mine.came = now if mine.held == 1 else mine.came + (now - mine.came) / mine.held
     if has(system, KEEP_AGE):
         join_ages(system, router, server)
 

@@ -23,9 +23,9 @@ from pull_env.kernels.state import (
     router_of,
 )
 
-POOL_ENTRIES, ROUTER_ENTRIES = 8, 4
+POOL_ENTRIES, ROUTER_ENTRIES = 9, 4
 POOL_CONSTANTS = 3  # the first entries of a pool
-POOL_STATE_ENTRIES, STATE_ENTRIES = 5, 3
+POOL_STATE_ENTRIES, STATE_ENTRIES = 5, 4
 CHAIN_STEPS = 2  # steps of an action: what it means, and the step to fall back on
 
 VIEW = np.dtype(
@@ -58,7 +58,7 @@ ASPECT = np.dtype(  # how a pool is observed
         # what is observed as 1/2
         ("held", np.float64),  # messages
         ("queue", np.float64),  # remembered
-        ("age", np.float64),  # in ticks, of that memory
+        ("age", np.float64),  # in ticks, of that memory, and of messages
         ("answer", np.float64),  # recent mean wait by probes, in time units
         # the rows of the doubtful actions that mean this pool
         ("first", np.int64),
@@ -149,6 +149,7 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
     entry_at(entries, 2).value = age
     entry_at(entries, 3).value = answer
     entry_at(entries, 4).value = idle
+    entry_at(entries, 5).value = part(head_of(system).now - mine.came, half.age) if mine.held > 0 else 1.0
     return able
 
 
@@ -182,6 +183,7 @@ def observe_state(system: int, router: int, view: int) -> None:
     write(view, at, starved / head.R)
     write(view, at + 1, router_of(system, router).held / max(out, 1))
     write(view, at + 2, head.phase)
+    write(view, at + 3, head.closed / head.n)
 
 
 @kernel

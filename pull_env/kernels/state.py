@@ -201,7 +201,7 @@ LIST = np.dtype(
         ("credit", np.float64),  # weighted round robin: capacity owed to the pool
         ("answer", np.float64),  # recent mean of the waits that probes of this pool promised
         ("idle", np.float64),  # recent share of probes of this pool that found an idle server
-        ("unused", np.int64),  # a record fills a cache line
+        ("came", np.float64),  # mean tick at which its messages came; those that leave count as any other
     ],
     align=True,
 )
