@@ -64,7 +64,7 @@ class Arrays:
     pools: Array  # (J,) POOL
     routers: Array  # (R,) ROUTER
     lists: Array  # (R, J) LIST
-    memory: Array  # (R, G, M) MEMORY  G groups of servers: the pools, or all in one
+    memory: Array  # (R, G) of `state.memory_row`  G groups of servers: the pools, or all in one
     servers: Array  # (n,) SERVER
     messages: Array  # (R, n) int32  stale protocol: slots of messages, -1: not out
     ages: Array  # (n,) AGE by server; stale protocol: (R n,) by router and server
