@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pull_env.arrays import ADDRESSES, Array, Arrays, Index, shell
 from pull_env.kernels import faults, run, state, stream, tally
+from pull_env.kernels.instructions import LANES
 from pull_env.policy import Announce, Inspect, Lookup, Memory, PolicyError, Probe, Recall, Step, Take
 from pull_env.scenario import Scenario
 from pull_env.troubles import Faults, News
@@ -313,7 +314,7 @@ class Simulator:
         n, J, R, Q = int(head["n"]), int(head["J"]), int(head["R"]), int(head["Q"])
         troubled = self._traits & state.TROUBLED
         stale = announce is not None and (not announce.withdraw or bool(troubled))
-        remembered = (R, int(head["G"]), int(head["M"])) if self._traits & state.KEEP_MEMORY else (1, 1, 1)
+        remembered = (R, int(head["G"])) if self._traits & state.KEEP_MEMORY else (1, 1)
         limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
         levels = state.LEVELS if self._traits & state.KEEP_QUEUE_INDEX else 1
         return Arrays(
@@ -321,7 +322,7 @@ class Simulator:
             pools=np.zeros(J, state.POOL),
             routers=np.zeros(R, state.ROUTER),
             lists=np.zeros((R, J), state.LIST),
-            memory=np.zeros(remembered, state.MEMORY),
+            memory=np.zeros(remembered, state.memory_row(int(head["M"]))),
             servers=np.zeros(n, state.SERVER),
             messages=np.zeros((R, n) if stale else (1, 1), np.int32),
             ages=np.zeros((R * n if stale else n) if self._traits & state.KEEP_AGE else 1, state.AGE),
@@ -350,21 +351,18 @@ class Simulator:
 
     def _fill(self) -> None:
         """Write the state before the first customer to arrays of 0; addresses in the head stay."""
-        arrays, scenario, memory = self.arrays, self.scenario, self._memory
+        arrays, scenario = self.arrays, self.scenario
         head, arrays.pools[:], arrays.routers[:] = self._constants
         for name in NUMBERS:
             arrays.head[name] = head[name]
         arrays.servers["pool"] = np.repeat(np.arange(len(scenario.pools)), arrays.pools["size"])
-        arrays.lists["oldest"] = arrays.lists["newest"] = arrays.lists["best"] = -1
+        arrays.lists["oldest"] = arrays.lists["newest"] = -1
         arrays.servers["holder"] = arrays.servers["slot"] = -1
         arrays.messages[...] = -1
         arrays.lists["slots"] = (
             scenario.servers * np.arange(scenario.routers)[:, None] + arrays.pools["start"]
         )
-        arrays.memory["server"], arrays.memory["when"] = -1, -np.inf
-        if memory.complete(scenario.servers) and self._traits & state.KEEP_MEMORY:
-            arrays.memory["server"] = np.arange(scenario.servers)
-            arrays.lists["best"] = arrays.pools["start"]
+        self._forget()
         if self._table is not None:
             arrays.limits[:], arrays.table[:] = self._table.limits, self._table.servers
         arrays.by_queue.fill(self._pool_sizes)
@@ -384,6 +382,14 @@ class Simulator:
         first = 4 * scenario.servers + scenario.routers + arrays.drains.size + 1
         arrays.events, arrays.soon = free_cells(state.EVENT, 0, first), np.zeros(first, state.HEAP)
 
+    def _forget(self) -> None:
+        """Let no router remember a server, or each all servers, idle; places beyond theirs stay empty."""
+        rows, memory, n = self.arrays.memory, self._memory, self.scenario.servers
+        rows["server"], rows["queue"], rows["when"] = -1, state.UNLIMITED, np.inf
+        rows["when"][..., : memory.size] = -np.inf
+        if memory.complete(n) and self._traits & state.KEEP_MEMORY:
+            rows["server"][..., :n], rows["queue"][..., :n] = np.arange(n), 0
+
     def _head(self) -> Array:
         """Return the constants of a run and the sizes, (1,) HEAD."""
         scenario, announce, memory = self.scenario, self.announce, self._memory
@@ -391,7 +397,8 @@ class Simulator:
         n, J = scenario.servers, len(scenario.pools)
         total = scenario.total_arrival_rate + scenario.capacity
         head["n"], head["J"], head["R"], head["traits"] = n, J, scenario.routers, self._traits
-        head["G"], head["M"] = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
+        head["G"], remembered = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
+        head["M"] = -(-remembered // LANES) * LANES
         head["Q"] = tally.BINS if calendar else state.LEVELS
         head["tick"] = 1.0 if calendar else 1.0 / total
         head["arrival_cut"] = round(scenario.total_arrival_rate / total * 2**32)

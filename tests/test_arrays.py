@@ -58,7 +58,7 @@ def content(simulator):
         elif name == "head":
             found |= {field: array[field].tolist() for field in array.dtype.names if not hasattr(held, field)}
         else:
-            found[name] = array.tolist()
+            found[name] = [array[field].tolist() for field in array.dtype.names or [...]]
     return found
 
 

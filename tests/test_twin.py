@@ -187,8 +187,7 @@ def state_of(simulator):
         found["by held"] = arrays.by_held.order.tolist()
     if kept & state.KEEP_MEMORY:
         found["memory"] = [
-            [[entry.tolist() for entry in row if entry["server"] >= 0] for row in rows]
-            for rows in arrays.memory
+            [[place for place in places(row) if place[0] >= 0] for row in rows] for rows in arrays.memory
         ]
     if kept & state.KEEP_VIEW:
         found["seen"] = arrays.routers[["seen", "gap", "empty"]].tolist()
@@ -202,6 +201,11 @@ def state_of(simulator):
     if calendar:
         found["departures due"] = [due(arrays, server) for server in range(scenario.servers)]
     return found
+
+
+def places(row):
+    """Return what stands in the places of a router's memory: servers, lengths and times."""
+    return zip(*(row[name].tolist() for name in ("server", "queue", "when")), strict=True)
 
 
 def slots(arrays, router, pool):

@@ -13,6 +13,7 @@ import numpy as np
 
 from pull_env.kernels.index import count_above
 from pull_env.kernels.jit import entry, kernel, records
+from pull_env.kernels.memory import best_place, length_at, time_at
 from pull_env.kernels.state import (
     group_of,
     head_of,
@@ -136,11 +137,13 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
         The bits HELD and KNOWN.
     """
     mine, half = list_of(system, router, pool), aspect_at(view_at(view, 0).aspects, pool)
-    able = (HELD if mine.held > 0 else 0) | (KNOWN if mine.best >= 0 else 0)
+    best = best_place(system, router, pool)
+    able = (HELD if mine.held > 0 else 0) | (KNOWN if best >= 0 else 0)
     held, queue, age, answer, idle = float(mine.held), np.inf, np.inf, mine.answer, mine.idle
-    if mine.best >= 0:
-        known = memory_of(system, router, group_of(system, pool), mine.best)
-        queue, age = float(known.queue), head_of(system).now - known.when
+    if best >= 0:
+        row = memory_of(system, router, group_of(system, pool))
+        queue = float(length_at(system, row, best).value)
+        age = head_of(system).now - time_at(system, row, best).value
     held, queue = part(held, half.held), part(queue, half.queue)
     age, answer = part(age, half.age), part(answer, half.answer)
     entries = view_at(view, 0).observation + (pool * POOL_ENTRIES + POOL_CONSTANTS) * ENTRY_BYTES

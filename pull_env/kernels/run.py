@@ -119,12 +119,17 @@ def loop(system: int, chain: int, steps: int, customers: int) -> int:
 
 @kernel
 def turn(system: int, chain: int, steps: int, view: int) -> None:
-    """Place the customer at hand by the chain of `steps` steps, run on to the next, and show it in `view`."""
-    head = head_of(system)
-    router, before = head.router, messages_sent(system)
+    """Place the customer at hand by the chain of `steps` steps, and run on to the next; `show` comes next."""
+    before = messages_sent(system)
     place(system, chain, steps)
     settle_turn(system, before, view)
-    observe(system, head.router if head.router >= 0 else router, view)
+
+
+@kernel
+def show(system: int, view: int) -> None:
+    """Write to `view` what the router at hand sees, where the customers have come to an end the last one."""
+    head = head_of(system)
+    observe(system, head.router if head.router >= 0 else head.sender, view)
 
 
 @kernel

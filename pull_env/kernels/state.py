@@ -6,8 +6,8 @@ and fifty, and ran four times slower), a batch of systems is an array of integer
 traits is compiled without what they rule out (`run.rollout`). `pull_env.system.Simulator` owns the arrays and
 keeps them alive.
 
-Symbols: n servers, J pools, R routers, M servers that a router remembers in each of G groups (the pools, or
-one of all servers), Q bins of the law of the wait, F customers fed to the calendar at a time.
+Symbols: n servers, J pools, R routers, M places for the servers that a router remembers in each of G groups
+(the pools, or one of all servers), Q bins of the law of the wait, F customers fed to the calendar at a time.
 """
 
 from __future__ import annotations
@@ -196,8 +196,7 @@ LIST = np.dtype(
         ("held", np.int64),  # pull-messages that this router holds from this pool
         ("oldest", np.int32),  # message identities, -1: none
         ("newest", np.int32),
-        ("best", np.int32),  # entry of the memory: see `find_best`; -1: none
-        ("cycle", np.int32),  # weighted round robin: next server of the pool, counted from its start
+        ("cycle", np.int64),  # weighted round robin: next server of the pool, counted from its start
         ("credit", np.float64),  # weighted round robin: capacity owed to the pool
         ("answer", np.float64),  # recent mean of the waits that probes of this pool promised
         ("idle", np.float64),  # recent share of probes of this pool that found an idle server
@@ -215,7 +214,7 @@ AGE = np.dtype(
     align=True,
 )
 
-MEMORY = np.dtype([("server", np.int32), ("queue", np.int32), ("when", np.float64)], align=True)
+PLACE_BYTES = 16  # of a server that is remembered
 # clear: end of all work at a server; first, last: cells of `waiting`
 WORK = np.dtype([("clear", np.float64), ("first", np.int32), ("last", np.int32)], align=True)
 HEAP = np.dtype([("due", np.float64), ("key", np.int64)])  # what comes next: see `heap`
@@ -254,6 +253,12 @@ EVENT = np.dtype(
 )
 PULL_COMES, REMOVE_COMES, REPEAT, SWITCH, OPEN, CLOSE, RESTART = range(7)
 WAIT, LOST, AGAIN = range(3)  # what becomes of customers at a server that fails
+
+
+def memory_row(places: int) -> np.dtype[Any]:
+    """Return how a router's memory of a group lies in memory, its `places` being a multiple of LANES."""
+    return np.dtype([("server", np.int32, places), ("queue", np.int32, places), ("when", np.float64, places)])
+
 
 STEP = np.dtype(
     [
@@ -294,7 +299,7 @@ INDEX = np.dtype(
 
 # How kernels reach a record: by the address of its array and its place there, or by the handle of a system.
 pool_at, router_at, list_at = records(POOL), records(ROUTER), records(LIST)
-memory_at, step_at, cell_at, event_at = records(MEMORY), records(STEP), records(CELL), records(EVENT)
+step_at, cell_at, event_at = records(STEP), records(CELL), records(EVENT)
 stream_at, index_at = records(STREAM), records(INDEX)
 integer_at, count_at, real_at = records(INTEGER), records(COUNT), records(REAL)
 head_of = tagged(HEAD, ADDRESS_BITS)
@@ -355,10 +360,10 @@ def slot_of(system: int, mine: Any, slot: int) -> Any:
 
 
 @kernel
-def memory_of(system: int, router: int, group: int, entry: int) -> Any:
-    """Return an entry of a router's memory."""
+def memory_of(system: int, router: int, group: int) -> int:
+    """Return the address of what a router remembers of a group: M servers, M lengths, M times."""
     head = head_of(system)
-    return memory_at(head.memory, (router * head.G + group) * head.M + entry)
+    return head.memory + (router * head.G + group) * head.M * PLACE_BYTES
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 from pull_env.kernels.health import is_open
 from pull_env.kernels.index import count_lowest, lowest_level, pick_lowest
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.memory import recall, remember
+from pull_env.kernels.memory import length_at, recall, remember, time_at
 from pull_env.kernels.messages import choose, contains, drop
 from pull_env.kernels.news import ask
 from pull_env.kernels.state import (
@@ -161,24 +161,25 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
         speed = pool_of(system, server_of(system, best).pool).rate
         least = promise(server_of(system, best).queue, speed, step.rank)
     for group in range(head_of(system).G):
+        row = memory_of(system, router, group)
         for k in range(head_of(system).M):
-            entry = memory_of(system, router, group, k)
-            if entry.server < 0:
+            server, when = int(integer_at(row, k).value), time_at(system, row, k).value
+            if server < 0:
                 continue
-            pool = server_of(system, entry.server).pool
+            pool = server_of(system, server).pool
             if step.pool >= 0 and step.pool != pool:
                 continue
             rate = pool_of(system, pool).rate
-            value = promise(entry.queue, rate, step.rank)
+            value = promise(length_at(system, row, k).value, rate, step.rank)
             if value > least:
                 continue
             if value == least:
                 faster = step.rank == BY_QUEUE_THEN_SPEED and rate > speed
                 slower = step.rank == BY_QUEUE_THEN_SPEED and rate < speed
-                if slower or (not faster and entry.when <= fresh):
+                if slower or (not faster and when <= fresh):
                     continue
-            if not contains(head_of(system).asked, asked, entry.server):
-                best, least, speed, fresh = int(entry.server), value, rate, entry.when
+            if not contains(head_of(system).asked, asked, server):
+                best, least, speed, fresh = server, value, rate, when
     return best
 
 

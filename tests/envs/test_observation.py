@@ -67,16 +67,18 @@ class Twin:
         now, tick = arrays.head["now"][0], arrays.head["tick"][0]
         out = []
         for j, pool in enumerate(scenario.pools):
-            known = [entry for entry in arrays.memory[router, j] if entry["server"] >= 0]
             lists = arrays.lists[router, j]
-            best = min(known, key=lambda entry: (entry["queue"], -entry["when"]), default=None)
+            row = arrays.memory[router, j]
+            known = row["server"] >= 0
+            lengths, times = row["queue"][known].tolist(), row["when"][known].tolist()
+            best = min(zip(lengths, times, strict=True), key=lambda it: (it[0], -it[1]), default=None)
             out += [
                 pool.size / n,
                 pool.rate / max(p.rate for p in scenario.pools),
                 1.0 if pool.buffer is None else squash(pool.buffer),
                 squash(arrays.lists["held"][router, j]),
-                1.0 if best is None else squash(best["queue"] / pool.rate / service),
-                1.0 if best is None else squash((now - best["when"]) * tick / service),
+                1.0 if best is None else squash(best[0] / pool.rate / service),
+                1.0 if best is None else squash((now - best[1]) * tick / service),
                 squash(self.answer[router, j] / service),
                 self.idle[router, j],
                 squash((now - lists["came"]) * tick / service) if lists["held"] else 1.0,
