@@ -47,7 +47,18 @@ def sed_d(d: int = 2) -> Policy:
 )
 def probe_until_idle(d: int = 8) -> Policy:
     """Declare sequential probing that stops at the first idle server."""
-    return Policy("probe-until-idle", (Probe(weights="rate", at_most=d, stop_at=0.0),))
+    return probe_until(0.0, d)
+
+
+@policy(
+    "probe-until",
+    rule="as probe-until-idle, until one promises a wait of theta time units or less",
+    messages="2 a server asked",
+    reference="M. L. Weitzman, Econometrica 47 (1979), 641-654; theta is his reservation value",
+)
+def probe_until(theta: float = 1.0, d: int = 8) -> Policy:
+    """Declare sequential probing that stops at a wait of `theta` or less, queue / rate; 0 is until idle."""
+    return Policy("probe-until", (Probe(weights="rate", at_most=d, stop_at=theta),))
 
 
 @policy(
