@@ -65,6 +65,7 @@ class Arrays:
     routers: Array  # (R,) ROUTER
     lists: Array  # (R, J) LIST
     memory: Array  # (R, G, M) MEMORY  G groups of servers: the pools, or all in one
+    laws: Array  # (R, J) LAW
     servers: Array  # (n,) SERVER
     messages: Array  # (R, n) int32  stale protocol: slots of messages, -1: not out
     ages: Array  # (n,) AGE by server; stale protocol: (R n,) by router and server

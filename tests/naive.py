@@ -81,6 +81,7 @@ class Router:
         self.entries = [entry for entries in self.memory.values() for entry in entries] if own else shared
         self.turn, self.credit, self.last = {}, Counter(), None  # round robin; the last to announce itself
         self.seen, self.recent = 0.0, Counter(gap=gap)
+        self.told, self.reservation = {pool: [] for pool in pools}, Counter()  # answers, by which it searches
 
     def note(self, name, value):
         self.recent[name] += (value - self.recent[name]) / 16
@@ -105,6 +106,8 @@ class Naive:
         self.now, self.size, self.wait, self.lost, self.count = 0.0, 0.0, 0.0, False, Counter()
         rate, events = scenario.total_arrival_rate, scenario.total_arrival_rate + scenario.capacity
         self.arrival_cut, tick = round(rate / events * 2**32), 1.0 if self.feed else 1.0 / events
+        prices = scenario.prices
+        self.price = 2 * prices.message / prices.wait if prices.wait else math.inf  # of asking a server
         self.pools, self.servers = [], []
         for j, spec in enumerate(scenario.pools):
             self.pools.append(Pool(j, spec, len(self.servers), levels))
@@ -284,8 +287,7 @@ class Naive:
                 continue
             asked.append(server)
             self.count["probes"] += 2
-            router.note(("answer", server.pool), server.queue / server.pool.rate)
-            router.note(("idle", server.pool), server.queue == 0)
+            self.learn(router, server, server.pool)
             if step.stop_at is not None and server.queue / server.pool.rate <= step.stop_at:
                 break
         best = min(asked, key=lambda s: self.merit(s, s.queue, step.rank))  # the first of equals
@@ -298,6 +300,31 @@ class Naive:
         for server in asked:
             self.remember(router, server, server.queue)
         return best
+
+    def search(self, router, step):
+        asked = self.asked
+        while len(asked) < min(step.at_most, len(self.servers)):
+            left = [pool for pool in self.pools if not set(pool.servers) <= set(asked)]
+            pool = min(left, key=lambda pool: router.reservation[pool])  # the first of equals
+            if asked and min(s.queue / s.pool.rate for s in asked) <= router.reservation[pool]:
+                break
+            while True:
+                low, high = self.policy_stream.draw()
+                servers = (pool if asked else self.pool_by_rate(high)).servers
+                server = servers[low * len(servers) >> 32]
+                if server not in asked:
+                    break
+            asked.append(server)
+            self.count["probes"] += 2
+            self.learn(router, server, server.pool)
+            self.remember(router, server, server.queue)
+        return min(asked, key=lambda s: s.queue / s.pool.rate)  # the first of equals
+
+    def learn(self, router, server, pool):
+        router.note(("answer", pool), server.queue / pool.rate)
+        router.note(("idle", pool), server.queue == 0)
+        router.told[pool].append(server.queue)
+        router.reservation[pool] = reservation(router.told[pool][-16:], self.price * pool.rate) / pool.rate
 
     def last(self, router, step):
         return router.last
@@ -336,6 +363,13 @@ class Naive:
         server = group.servers[router.turn[group]]
         router.turn[group] = (router.turn[group] + 1) % len(group.servers)
         return server
+
+
+def reservation(queues, price):  # s such that the mean of (s - queue)+ is the price, from above
+    s, before = math.inf, len(queues) + 1
+    while 0 < len(shorter := [queue for queue in queues if queue < s]) < before:
+        s, before = (price * len(queues) + sum(shorter)) / len(shorter), len(shorter)
+    return s
 
 
 def wait_bin(wait):  # 0: no wait; else 64 equal bins an octave, octaves from 2^-31 to 2^49

@@ -7,7 +7,7 @@ import pytest
 from exactness import agrees
 
 import baselines
-from pull_env import Pool, Scenario, simulate
+from pull_env import Pool, Prices, Scenario, simulate
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +111,8 @@ def scaled(policy, factor):
 @pytest.mark.parametrize("policy", ENTRIES, ids=lambda policy: policy.name)
 def test_scaling_all_rates_scales_time(policy):
     slow = Scenario((Pool(2, 1.0, 3), Pool(2, 2.0, 5)), routers=2, load=0.9)
-    fast = Scenario((Pool(2, 4.0, 3), Pool(2, 8.0, 5)), routers=2, load=0.9)  # by 4: exact in binary
+    prices = Prices(wait=4.0)  # so that asking costs a quarter of the time
+    fast = Scenario((Pool(2, 4.0, 3), Pool(2, 8.0, 5)), routers=2, load=0.9, prices=prices)  # by 4: exact
     one, other = (
         simulate(s, p, 200_000, replications=4, seed=7)
         for s, p in ((slow, policy), (fast, scaled(policy, 4.0)))

@@ -11,15 +11,33 @@ from naive import Naive, wait_bin
 import baselines
 from pull_env.kernels import state, tally
 from pull_env.kernels.clock import BRANCHES_LOG
-from pull_env.policy import Announce, Cycle, Inspect, Last, Lookup, Memory, Policy, Probe, Recall, Send, Take
-from pull_env.scenario import Pool, Scenario
+from pull_env.policy import (
+    Announce,
+    Cycle,
+    Inspect,
+    Last,
+    Lookup,
+    Memory,
+    Policy,
+    Probe,
+    Recall,
+    Search,
+    Send,
+    Take,
+)
+from pull_env.scenario import Pool, Prices, Scenario
 from pull_env.system import Simulator, encode, needs_calendar
 
 TALLIES = ("accepted", "blocked", "waited", "found", "wait", "service")
 AREAS = ("area", "busy_area")
 COUNTS = ("pulls", "removes", "probes", "updates")
 KEEP_ALL = (
-    state.KEEP_AGE | state.KEEP_QUEUE_INDEX | state.KEEP_ROUTER_INDEX | state.KEEP_MEMORY | state.KEEP_VIEW
+    state.KEEP_AGE
+    | state.KEEP_QUEUE_INDEX
+    | state.KEEP_ROUTER_INDEX
+    | state.KEEP_MEMORY
+    | state.KEEP_VIEW
+    | state.KEEP_LAW
 )
 
 SCENARIOS = {
@@ -60,7 +78,10 @@ BLIND = {
     "delay of three": (Probe(at_most=3, rank="delay"),),
     "queue then speed of three": (Probe(at_most=3, rank="queue then speed"),),
     "work of three": (Probe(at_most=3, rank="work"),),
+    "search": (Search(),),
+    "search among three": (Search(at_most=3),),
     "recall": (Recall(), Probe(at_most=3)),
+    "recall or search": (Recall(), Search(at_most=2)),
     "recall in a pool": (Recall(pool=1), Probe(pool=1, weights="uniform", stop_at=0.5)),
     "two and the remembered": (Probe(recall=True),),
     "by delay and the remembered": (
@@ -75,6 +96,7 @@ PULLED = {
     "then probe": (Take(), Probe(weights="rate", stop_at=0.0)),
     "then recall": (Take(order="fastest"), Recall(), Probe(at_most=1)),
     "but inspect": (Take(pool=0), Inspect()),
+    "then search": (Take(order="fastest"), Search()),
     "last": (Last(), Probe()),
     "unused": (Probe(),),
 }
@@ -189,9 +211,18 @@ def state_of(simulator):
     if kept & state.KEEP_VIEW:
         found["seen"] = arrays.routers[["seen", "gap", "empty"]].tolist()
         found["answers"] = arrays.lists[["answer", "idle"]].tolist()
+    if kept & state.KEEP_LAW:
+        found["laws"] = [[told_by(law) for law in row] for row in arrays.laws]
     if calendar:
         found["departures due"] = [due(arrays, server) for server in range(scenario.servers)]
     return found
+
+
+def told_by(law):
+    """Return how many answers a router got of a pool, the last of them in order, and what it made of them."""
+    told, size = int(law["told"]), law["queues"].size
+    kept = [int(law["queues"][k % size]) for k in range(max(0, told - size), told)]
+    return told, kept, float(law["reservation"])
 
 
 def slots(arrays, router, pool):
@@ -275,6 +306,10 @@ def state_of_twin(naive):
         "seen": [(router.seen, router.recent["gap"], router.recent["empty"]) for router in routers],
         "answers": [
             [(router.recent["answer", pool], router.recent["idle", pool]) for pool in pools]
+            for router in routers
+        ],
+        "laws": [
+            [(len(router.told[p]), router.told[p][-16:], float(router.reservation[p])) for p in pools]
             for router in routers
         ],
         "last customer": placed
@@ -409,6 +444,7 @@ def systems(draw):
         routers=len(weights),
         load=draw(st.floats(0.2, 1.5)),
         shares=draw(st.sampled_from([None, tuple(weight / sum(weights) for weight in weights)])),
+        prices=draw(st.builds(Prices, st.sampled_from([1.0, 0.0, 3.0]), st.just(0.05) | st.floats(0, 2))),
     )
     announce = draw(st.none() | announcements)
     some, last = chains(len(pools), announce is not None)
@@ -450,11 +486,14 @@ def chains(pools, messages):
         st.booleans(),
     ).filter(lambda step: not (step.recall and step.rank == "work"))
     sends = targets.map(lambda target: Send(*target))
+    searches = st.builds(Search, st.integers(1, 6))
     cycles = st.builds(Cycle, st.sampled_from(["uniform", "rate"]))
     takes = st.builds(Take, pool, st.sampled_from(["random", "oldest", "fastest"]))
     recalls = st.builds(Recall, pool)
     told = takes | st.builds(Last)
-    return (told | recalls if messages else recalls), (sends | probes | st.builds(Inspect, ranks) | cycles)
+    return (told | recalls if messages else recalls), (
+        sends | probes | searches | st.builds(Inspect, ranks) | cycles
+    )
 
 
 @settings(max_examples=300, deadline=None)

@@ -12,6 +12,7 @@ server that works holds one entry in a heap of departures.
 
 from __future__ import annotations
 
+from pull_env.kernels.answers import RECENT
 from pull_env.kernels.index import lower_level, raise_level
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.messages import announce
@@ -31,7 +32,6 @@ from pull_env.kernels.state import (
     server_of,
     work_of,
 )
-from pull_env.kernels.steps import RECENT
 from pull_env.kernels.stream import (
     HALF,
     LOW,

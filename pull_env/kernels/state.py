@@ -26,6 +26,8 @@ WAIT_OCTAVES = (-30, 50)
 ARRIVALS, MESSAGES, POLICY = range(3)  # sources of chance, each with a stream of its own
 STREAMS = 3
 
+ANSWERS = 16  # last answers of a pool by which a router searches
+
 # The traits of a run, as bits of `head.traits` and of the handle of the system: what the policy needs kept
 # (what no step reads is not maintained), and the rules of its clock, messages and memory.
 KEEP_AGE, KEEP_QUEUE_INDEX, KEEP_ROUTER_INDEX, KEEP_MEMORY, KEEP_VIEW = 1, 2, 4, 8, 16
@@ -33,6 +35,7 @@ CALENDAR = 32  # a calendar of departures is the clock; else the Markov clock
 STALE = 64  # a pull-message is never withdrawn, and may be stale when it is taken
 CHOOSY = 128  # a server chooses the router that it announces itself to
 COMPLETE = 256  # a router remembers every server, entry k being that of server k
+KEEP_LAW = 512
 PLAIN = 0  # a Markov clock and the simplest messages: the kernels have a loop of its own for it
 
 ADDRESS_BITS = 48  # a handle is the address of the head and, above these bits, the traits
@@ -93,6 +96,7 @@ HEAD = np.dtype(
         ("limits", np.int64),
         ("table", np.int64),
         ("sampled", np.int64),
+        ("laws", np.int64),
         ("by_queue", np.int64),
         ("by_held", np.int64),
         ("work", np.int64),
@@ -187,6 +191,15 @@ AGE = np.dtype(
     align=True,
 )
 
+LAW = np.dtype(
+    [
+        ("told", np.int64),  # answers of a pool to a router so far
+        ("reservation", np.float64),  # the wait for less than which it is worth asking, in time units
+        ("queues", np.int32, (ANSWERS,)),  # the last answers: the k-th since the start at k mod ANSWERS
+    ],
+    align=True,
+)
+
 MEMORY = np.dtype([("server", np.int32), ("queue", np.int32), ("when", np.float64)], align=True)
 # clear: end of all work at a server; first, last: cells of `waiting`
 WORK = np.dtype([("clear", np.float64), ("first", np.int32), ("last", np.int32)], align=True)
@@ -204,10 +217,11 @@ STEP = np.dtype(
         ("replace", np.int32),
         ("recall", np.int32),
         ("stop_at", np.float64),  # in time units; -1: never stop early
+        ("price", np.float64),  # of asking a server, in time units of waiting
     ],
     align=True,
 )
-TAKE, RECALL, SEND, PROBE, INSPECT, CYCLE, LAST, LOOKUP = range(8)
+TAKE, RECALL, SEND, PROBE, INSPECT, CYCLE, LAST, LOOKUP, SEARCH = range(9)
 UNIFORM, RATE = range(2)
 RANDOM, OLDEST, FASTEST = range(3)
 BY_QUEUE, BY_DELAY, BY_QUEUE_THEN_SPEED, BY_WORK = range(4)
@@ -242,7 +256,8 @@ router_of = elements(HEAD, ADDRESS_BITS, "routers", ROUTER)
 age_of = elements(HEAD, ADDRESS_BITS, "ages", AGE)  # of a pull-message: router x head.apart + server
 work_of = elements(HEAD, ADDRESS_BITS, "work", WORK)
 asked_of = elements(HEAD, ADDRESS_BITS, "asked", INTEGER)  # names the server asked in this place
-heap_at = records(HEAP)
+heap_at, law_at = records(HEAP), records(LAW)
+LAW_BYTES, QUEUES_OFFSET = LAW.itemsize, LAW.fields["queues"][1]  # type: ignore[index]
 
 
 @kernel
@@ -294,6 +309,20 @@ def memory_of(system: int, router: int, group: int, entry: int) -> Any:
     """Return an entry of a router's memory."""
     head = head_of(system)
     return memory_at(head.memory, (router * head.G + group) * head.M + entry)
+
+
+@kernel
+def law_of(system: int, router: int, pool: int) -> Any:
+    """Return what the answers of a pool told a router."""
+    head = head_of(system)
+    return law_at(head.laws, router * head.J + pool)
+
+
+@kernel
+def answer_of(system: int, router: int, pool: int, k: int) -> Any:
+    """Return the cell of an answer that a router keeps of a pool."""
+    head = head_of(system)
+    return integer_at(head.laws + (router * head.J + pool) * LAW_BYTES + QUEUES_OFFSET, k)
 
 
 @kernel
