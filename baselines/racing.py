@@ -43,7 +43,7 @@ class Plan:
         replications: Independent runs behind every measurement.
     """
 
-    trials: int = 200
+    trials: int = 240
     shortest: int = 400_000
     rungs: tuple[int, ...] = (1, 4, 16)
     finalists: int = 4

@@ -21,7 +21,7 @@ from pull_env.scenario import load_scenario, scenario_names
 from pull_env.simulation import check, simulate
 from pull_env.terminal import bar, command_line, console, exit_status
 
-DESCRIPTION = """Tune a policy for a scenario: which messages are taken, probes, stopping wait, announcements, memory.
+DESCRIPTION = """Tune a policy for a scenario: messages to take, probes, stopping wait, announcements, memory.
 
 Candidates meet the same customers; many run short, few run long. The winner is chosen on other customers
 than it was found on, and its cost is measured on others still. What was measured is kept: the same command
@@ -48,7 +48,7 @@ class Args:
     quick: FlagCreatePairsOff[bool] = False
     """Fewer candidates and shorter runs: a few seconds, for a try."""
     trials: int | None = None
-    """Candidates that start; if not given, 200 (quick: 40)."""
+    """Candidates that start; if not given, 240 (quick: 40)."""
     seed: int = 0
     """Seeds the search, and the customers it meets."""
     workers: int | None = None
@@ -86,7 +86,7 @@ def open_logs(args: Args, plan: Plan) -> list[Log]:
         winner = args.out / f"{scenario.name}.toml"
         if winner.exists():
             raise ValueError(f"{winner} is there already: name another folder, or delete it")
-        large = max(1, round(scenario.servers / 2500))  # where more servers must fill, all runs are longer
+        large = max(1, round(scenario.servers / 5000))  # where more servers must fill, all runs are longer
         longer = replace(plan, shortest=large * plan.shortest)
         logs.append(Log(winner.with_suffix(".jsonl"), scenario, longer, args.seed, args.workers))
     return logs
