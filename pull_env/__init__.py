@@ -21,7 +21,7 @@ from pull_env.laws import (
     Pareto,
     Weibull,
 )
-from pull_env.policy import Announce, Cycle, Inspect, Policy, Probe, Recall, Send, Take, load_policy
+from pull_env.policy import Announce, Cycle, Inspect, Policy, Probe, Recall, Search, Send, Take, load_policy
 from pull_env.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_scenario, scenario_names
 from pull_env.seeds import spawn_seeds
 from pull_env.troubles import Drain, Faults, News
@@ -63,6 +63,7 @@ __all__ = [
     "Renewal",
     "Result",
     "Scenario",
+    "Search",
     "Send",
     "Take",
     "Trace",

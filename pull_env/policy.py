@@ -27,6 +27,7 @@ from pull_env.steps import (
     PolicyError,
     Probe,
     Recall,
+    Search,
     Send,
     Step,
     Take,
@@ -62,6 +63,7 @@ __all__ = [
     "PolicyError",
     "Probe",
     "Recall",
+    "Search",
     "Send",
     "Step",
     "Take",
@@ -208,7 +210,7 @@ class Policy:
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
     """Read a policy from a TOML file: `name`, tables `announce` and `memory`, and one table `[[steps]]` with
-    its `kind` a step.
+    its `kind` a step. A table `about` is for the reader.
 
     Raises:
         PolicyError: The file is missing, is not TOML, or declares no policy.
@@ -219,6 +221,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         raise PolicyError(f"policy file {os.fspath(path)!r} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PolicyError(f"policy file {os.fspath(path)!r} is not valid TOML: {error}") from None
+    content.pop("about", None)
     return Policy.from_dict({"name": Path(path).stem, **content})
 
 

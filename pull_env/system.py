@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from pull_env.arrays import ADDRESSES, Array, Arrays, Index, shell
 from pull_env.kernels import faults, run, state, stream, tally
 from pull_env.kernels.instructions import LANES
-from pull_env.policy import Announce, Inspect, Lookup, Memory, PolicyError, Probe, Recall, Step, Take
+from pull_env.policy import Announce, Inspect, Lookup, Memory, PolicyError, Probe, Recall, Search, Step, Take
 from pull_env.scenario import Scenario
 from pull_env.troubles import Faults, News
 
@@ -26,6 +27,7 @@ KINDS = {
     "cycle": state.CYCLE,
     "last": state.LAST,
     "lookup": state.LOOKUP,
+    "search": state.SEARCH,
 }
 ORDERS = {"random": state.RANDOM, "oldest": state.OLDEST, "fastest": state.FASTEST}
 WEIGHTS = {"uniform": state.UNIFORM, "rate": state.RATE}
@@ -94,8 +96,16 @@ def encode(steps: tuple[Step, ...], scenario: Scenario) -> Array:
             getattr(step, "replace", False),
             getattr(step, "recall", False),
             -1.0 if stop_at is None else stop_at,
+            price_of_asking(scenario),
         )
     return chain
+
+
+def price_of_asking(scenario: Scenario) -> float:
+    """Return what asking a server costs, in time units of waiting; infinite where waiting costs nothing."""
+    prices = scenario.prices
+    delay = 0.0 if scenario.news is None else 2.0 * scenario.news.delay
+    return 2.0 * prices.message / prices.wait + delay if prices.wait > 0.0 else math.inf
 
 
 def needs_calendar(steps: tuple[Step, ...]) -> bool:
@@ -112,6 +122,8 @@ def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
         bits |= state.KEEP_QUEUE_INDEX
     if announce is not None and announce.recipient == "fewest" and announce.sample is None:
         bits |= state.KEEP_ROUTER_INDEX
+    if any(isinstance(step, Search) for step in steps):
+        bits |= state.KEEP_LAW
     if any(isinstance(step, Recall) or getattr(step, "recall", False) for step in steps):
         bits |= state.KEEP_MEMORY
     return bits
@@ -126,9 +138,10 @@ def rules(announce: Announce | None, complete: bool, calendar: bool, troubled: b
 
 
 def widest(steps: tuple[Step, ...], scenario: Scenario) -> int:
-    """Return the most servers that a probe of `steps` may ask."""
-    probes = (step for step in steps if isinstance(step, Probe))
-    return max((s.at_most if s.replace else min(s.at_most, scenario.servers) for s in probes), default=0)
+    """Return the most servers that a probe or a search of `steps` may ask."""
+    asking = (step for step in steps if isinstance(step, Probe | Search))
+    again = (s.at_most if getattr(s, "replace", False) else min(s.at_most, scenario.servers) for s in asking)
+    return max(again, default=0)
 
 
 class Simulator:
@@ -323,6 +336,7 @@ class Simulator:
             routers=np.zeros(R, state.ROUTER),
             lists=np.zeros((R, J), state.LIST),
             memory=np.zeros(remembered, state.memory_row(int(head["M"]))),
+            laws=np.zeros((R, J) if self._traits & state.KEEP_LAW else (1, 1), state.LAW),
             servers=np.zeros(n, state.SERVER),
             messages=np.zeros((R, n) if stale else (1, 1), np.int32),
             ages=np.zeros((R * n if stale else n) if self._traits & state.KEEP_AGE else 1, state.AGE),
