@@ -21,7 +21,19 @@ from pull_env.laws import (
     Pareto,
     Weibull,
 )
-from pull_env.policy import Announce, Cycle, Inspect, Policy, Probe, Recall, Send, Take, load_policy
+from pull_env.policy import (
+    Announce,
+    Cycle,
+    Inspect,
+    Network,
+    Policy,
+    Probe,
+    Recall,
+    Send,
+    Take,
+    load_policy,
+    save_policy,
+)
 from pull_env.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_scenario, scenario_names
 from pull_env.seeds import spawn_seeds
 
@@ -50,6 +62,7 @@ __all__ = [
     "Inspect",
     "Lognormal",
     "Modulated",
+    "Network",
     "Pareto",
     "Policy",
     "Pool",
@@ -70,6 +83,7 @@ __all__ = [
     "load_scenario",
     "parallel_env",
     "play",
+    "save_policy",
     "scenario_names",
     "simulate",
     "spawn_seeds",
