@@ -238,10 +238,14 @@ class Simulator:
 
     def run(self, chain: Array, customers: int) -> int:
         """Place `customers` customers by `chain`; return how many there were: fewer where a trace ended."""
+        first, steps = int(chain.ctypes.data), chain.size
+        return self.repeat(lambda system, block: self._rollout(system, first, steps, block), customers)
+
+    def repeat(self, rollout: Callable[[int, int], int], customers: int) -> int:
+        """Do what `run` does by a kernel that takes the address and how many customers to place."""
         left = customers
         while left and self.waiting_customer:
-            block = min(left, self.supply())
-            left -= self._rollout(self.address, chain.ctypes.data, chain.size, block)
+            left -= rollout(self.address, min(left, self.supply()))
         return customers - left
 
     def supply(self) -> int:
