@@ -77,5 +77,6 @@ def check_fit(policy: Policy, scenario: Scenario) -> None:
     if policy.network is not None and policy.network.sizes[0] != local_size(scenario):
         raise PolicyError(
             f"network takes {policy.network.sizes[0]} entries: on {scenario.name}, of {len(scenario.pools)} "
-            f"pools, a router sees {local_size(scenario)}"
+            f"pools, a router sees {local_size(scenario)}; "
+            "it fits scenarios with as many pools as it was made for"
         )
