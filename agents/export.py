@@ -61,6 +61,12 @@ def policy_of(
         ValueError: Its network is no chain of linear layers and tanh or relu, or decides otherwise.
     """
     layers, activation = layers_of(model)
+    catalog, actions = default_catalog(scenario), layers[-1][1].size
+    if actions != len(catalog):
+        raise ValueError(
+            f"the model chooses from {actions} steps: on {scenario.name} there are {len(catalog)}; "
+            "it fits scenarios with as many pools as it was trained on"
+        )
     if sampled and not hasattr(model.policy, "action_net"):
         return None
     how = "sampled" if sampled else "best action"
@@ -73,7 +79,7 @@ def policy_of(
     )
     check_decisions(model, network)
     name = f"{configuration['algo']} ({how})"
-    return Policy(name, default_catalog(scenario), Announce(), network=network)
+    return Policy(name, catalog, Announce(), network=network)
 
 
 def layers_of(model: Any) -> tuple[tuple[Any, ...], Any]:

@@ -7,6 +7,7 @@ simulator plays the network itself, so that a learned router is measured as any 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,11 +56,12 @@ def score(
     seed: int = 0,
     replications: int = 16,
     rivals: tuple[str, ...] = RIVALS,
+    beside: Sequence[Policy] = (),
 ) -> None:
     """Score the router in `path` as a baseline is scored: print a table, and append rows to the folder.
 
     A trained one is scored twice: by its best actions, and by sampled ones, as routers that all do the same
-    herd; an exported one as it says.
+    herd; an exported one as it says. Policies `beside` are scored with the rivals, which have names.
 
     Raises:
         ValueError: Something that is asked for is not allowed, or the router does not fit the scenario.
@@ -67,7 +69,7 @@ def score(
     learned, scenario, folder = learned_policies(path, name)
     run: dict[str, Any] = {"seed": spawn_seeds(seed, 1, "evaluate")[0], "replications": replications}
     shown, command = sys.stderr.isatty(), command_line(sys.orig_argv[1:])
-    policies = [*learned, *(baselines.make(rival) for rival in rivals)]
+    policies = [*learned, *beside, *(baselines.make(rival) for rival in rivals)]
     for policy in policies:
         check_fit(policy, scenario)
     results, rows = [], []
