@@ -1,6 +1,5 @@
 """Exported routers: the kernel decides as torch does, and files are scored without the model."""
 
-import json
 import sys
 
 import numpy as np
@@ -178,16 +177,9 @@ def test_dqn_has_no_odds(call, monkeypatch, tmp_path):
     assert (status, refused) == (2, "error: sampled is True: dqn has no odds, it takes the best action\n")
 
 
-def test_the_leaderboard_takes_a_network(tmp_path, capsys):
+def test_the_leaderboard_takes_a_network(tmp_path):
     save_policy(follow(SCENARIO, 8), tmp_path / "mine.toml")
-    words = ["--scenario", "small-mixed", "--policy", "pull", str(tmp_path / "mine.toml")]
-    words += ["--customers", "3000", "--warmup", "10", "--out", str(tmp_path / "board")]
-    assert leaderboard.main(words) == 0
-    rows = read_rows(tmp_path / "board" / "rows.jsonl")
-    assert [json.loads(json.dumps(r))["policy"]["name"] for r in rows] == ["pull", "network"]
-    capsys.readouterr()
-    words[1] = "many-pools"
-    words[-1] = str(tmp_path / "other")
-    assert leaderboard.main(words) == 2
-    assert "network takes 20 entries: on many-pools" in capsys.readouterr().err
-    assert not (tmp_path / "other").exists()
+    args = leaderboard.Args(scenario=("small-mixed",), policy=("pull", str(tmp_path / "mine.toml")))
+    assert [run.policy.name for run in leaderboard.plan_runs(args)] == ["pull", "network"]
+    with pytest.raises(ValueError, match="network takes 20 entries: on many-pools"):
+        leaderboard.plan_runs(export.replace(args, scenario=("many-pools",)))

@@ -91,7 +91,7 @@ def test_a_search_finds_what_costs_less(tmp_path):
         blind.network, layers=((np.zeros((18, 20)), np.eye(18)[default_catalog(SCENARIO).index(Send(0))]),)
     )
     save_policy(dataclasses.replace(blind, network=zero), tmp_path / "start.toml")
-    args = dataclasses.replace(TINY, start=tmp_path / "start.toml", generations=12, every=4, spread=0.5)
+    args = dataclasses.replace(TINY, start=tmp_path / "start.toml", generations=8, every=4, spread=0.5)
     start, best = search.search(args, SCENARIO, tmp_path)
     run = {"customers": 20_000, "warmup": 100, "seed": 5}
     costs = [pull_env.simulate(SCENARIO, policy, **run).cost.mean for policy in (best, start)]
