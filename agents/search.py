@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
@@ -29,16 +27,16 @@ import numpy as np
 import tyro
 
 import pull_env
+from agents.candidates import better, costs, validate
 from agents.export import POLICY
 from agents.rules import Shape, rules
 from agents.score import score
 from baselines.rows import versions, write_rows
-from pull_env.player import Player, check_fit
+from pull_env.player import check_fit
 from pull_env.policy import Policy, load_policy, save_policy
-from pull_env.results import Result, gains, measures
+from pull_env.results import Result
 from pull_env.scenario import Scenario, load_scenario
 from pull_env.seeds import spawn_seeds
-from pull_env.simulation import simulate
 from pull_env.terminal import Report, bar, command_line, exit_status
 
 CURVE, CONFIGURATION = "curve.jsonl", "config.json"
@@ -59,7 +57,7 @@ class Args:
     minutes: float = 5.0
     """How long to search; the generation at hand is completed."""
     generations: int | None = None
-    """How many generations at most; with a number the result does not depend on the machine's speed."""
+    """How many generations, however long they take: so the result does not depend on the machine."""
     seed: int = 0
     """Seeds the candidates and their customers; the score at the end uses other seeds."""
     population: int = 24
@@ -86,38 +84,70 @@ class Args:
     """A new folder for the results; by default one in runs/, named by scenario, seed and time."""
 
 
-def search(args: Args, scenario: Scenario, folder: Path) -> tuple[Policy, Policy]:
+@dataclass
+class Found:
+    """What a search has found so far.
+
+    Attributes:
+        start: What it began with.
+        best: The best policy by validation.
+        validated: What the validation of that one measured.
+        finished: Whether the search was not interrupted.
+    """
+
+    start: Policy
+    best: Policy
+    validated: Result
+    finished: bool = False
+
+
+def search(args: Args, scenario: Scenario, folder: Path) -> Found:
     """Search as `args` say, and append a row for each generation to the curve in `folder`.
 
-    Returns:
-        What the search began with, and the best policy by validation.
+    An interruption ends it with what was found by then.
     """
-    import cma
-
     begun = time.monotonic()
     start = first_policy(args, scenario)
-    best, validated, shape = start, validate(args, scenario, start), Shape(start, scenario)
-    tell(folder, 0, begun, validated)
+    found = Found(start, start, validate(args, scenario, start))
+    tell(folder, 0, begun, found.validated)
+    try:
+        with progress(args, f"search on {scenario.name}", begun) as report:
+            for generation in generations(args, scenario, found, folder, begun):
+                report(generation)
+        found.finished = True
+    except KeyboardInterrupt:
+        pass  # minutes of work are not thrown away
+    return found
+
+
+def generations(args: Args, scenario: Scenario, found: Found, folder: Path, begun: float) -> Iterator[int]:
+    """Yield the number of each generation when it has ended; update what is `found`."""
+    import cma
+
+    shape = Shape(found.start, scenario)
     options = {"seed": args.seed + 1, "popsize": args.population, "verbose": -9, "CMA_diagonal": True}
     strategy = cma.CMAEvolutionStrategy(np.zeros(shape.size), args.spread, options)
-    seeds = spawn_seeds(args.seed, args.generations or MOST_GENERATIONS, "search")
-    with progress(args, f"search on {scenario.name}", begun) as report:
-        for generation, seed in enumerate(seeds, 1):
-            asked = strategy.ask()
-            found = costs(args, scenario, [shape.policy(x) for x in asked], seed)
-            strategy.tell(asked, found)
-            last = generation == len(seeds) or time.monotonic() - begun > 60 * args.minutes
-            result = None
-            if last or generation % args.every == 0:
-                average = shape.policy(strategy.mean)
-                result = validate(args, scenario, average)
-                if better(result, validated):
-                    best, validated = average, result
-            tell(folder, generation, begun, result, found, strategy.sigma)
-            report(generation)
-            if last:
-                break
-    return start, best
+    for generation, seed in enumerate(spawn_seeds(args.seed, most_generations(args), "search"), 1):
+        asked = strategy.ask()
+        measured = costs(args, scenario, [shape.policy(vector) for vector in asked], seed)
+        strategy.tell(asked, measured)
+        late = args.generations is None and time.monotonic() - begun > 60 * args.minutes
+        last = late or generation == most_generations(args)
+        result = None
+        if last or generation % args.every == 0:
+            average = shape.policy(strategy.mean)
+            result = validate(args, scenario, average)
+            if better(result, found.validated):
+                found.best, found.validated = average, result
+        tell(folder, generation, begun, result, measured, strategy.sigma)
+        yield generation
+        if last:
+            break
+
+
+def most_generations(args: Args) -> int:
+    """Return how many generations there are at most."""
+    return args.generations or MOST_GENERATIONS
 
 
 def first_policy(args: Args, scenario: Scenario) -> Policy:
@@ -139,43 +169,6 @@ def first_policy(args: Args, scenario: Scenario) -> Policy:
     for rule in measured[1:]:
         best = rule if better(rule[1], best[1]) else best
     return best[0]
-
-
-def costs(args: Args, scenario: Scenario, policies: Sequence[Policy], seed: int) -> list[float]:
-    """Return the cost of each policy in short runs, all on the same customers."""
-    with ThreadPoolExecutor(args.workers or os.cpu_count()) as pool:
-        return list(pool.map(lambda policy: cost(args, scenario, policy, seed), policies))
-
-
-def cost(args: Args, scenario: Scenario, policy: Policy, seed: int) -> float:
-    """Return the mean cost of a customer in short runs, the first customers of each left out."""
-    player, counters = Player(scenario, policy), []
-    arrays = player.simulator.arrays
-    for replication in range(args.replications):
-        player.reset(seed, replication)
-        for customers in (args.warmup, -(-args.customers // args.replications)):
-            player.run(customers)
-            counters.append((arrays.head[0].copy(), arrays.pools.copy()))
-    head, pools = (np.array(each) for each in zip(*counters, strict=True))
-    gained = gains(head[::2], head[1::2]), gains(pools[::2], pools[1::2])
-    return float(measures(scenario, *gained, player.simulator.workload is not None)["cost"].mean())
-
-
-def validate(args: Args, scenario: Scenario, policy: Policy) -> Result:
-    """Return what a policy costs on customers that no candidate was compared on."""
-    return simulate(
-        scenario,
-        policy,
-        args.validation_customers,
-        seed=spawn_seeds(args.seed, 1, "validate")[0],
-        warmup=args.validation_warmup,
-        workers=args.workers,
-    )
-
-
-def better(result: Result, than: Result) -> bool:
-    """Return whether a policy costs less, an unstable one being the worst."""
-    return result.stable and not (than.stable and than.cost.mean <= result.cost.mean)
 
 
 def tell(
@@ -248,15 +241,17 @@ def run(args: Args) -> int:
     name = f"search-{scenario.name}-seed{args.seed}"
     folder = args.out or Path("runs") / f"{name}-{began.strftime('%Y%m%d-%H%M%S')}"
     started, busy = time.perf_counter(), time.process_time()
-    start, best = search(args, scenario, folder)
-    network = replace(best.network, training_seed=args.seed) if best.network is not None else None
-    save_policy(replace(best, name=name, network=network), folder / POLICY)
+    found = search(args, scenario, folder)
+    assert found.best.network is not None
+    network = replace(found.best.network, training_seed=args.seed)
+    save_policy(replace(found.best, name=name, network=network), folder / POLICY)
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     told = {
         **plain,
         "command": command_line(sys.orig_argv[1:]),
         "scenario_content": scenario.to_dict(),
-        "start_policy": start.to_dict(),
+        "start_policy": found.start.to_dict(),
+        "finished": found.finished,
         "time": began.isoformat(timespec="seconds"),
         "search_seconds": round(time.perf_counter() - started, 1),
         "search_cpu_seconds": round(time.process_time() - busy, 1),
@@ -264,9 +259,11 @@ def run(args: Args) -> int:
     }
     text = json.dumps(told, indent=2, sort_keys=True)
     (folder / CONFIGURATION).write_text(text + "\n", encoding="utf-8")
-    print(f"began with {start.name}; saved in {folder}")
+    print(f"began with {found.start.name}; saved in {folder}")
+    if not found.finished:
+        raise KeyboardInterrupt
     if args.score_customers:
-        score(folder, args.scenario, args.score_customers, beside=(start,))
+        score(folder, args.scenario, args.score_customers, beside=(found.start,))
     print(f"score it again: python -m agents.score {folder} --scenario {args.scenario}")
     return 0
 

@@ -10,8 +10,9 @@ from networks import follow
 
 import pull_env
 from agents import search
+from agents.candidates import cost
 from agents.rules import Shape, rules
-from agents.search import CONFIGURATION, CURVE, Args, cost
+from agents.search import CONFIGURATION, CURVE, Args
 from pull_env.envs.catalog import default_catalog, with_fallback
 from pull_env.envs.observation import local_size
 from pull_env.player import Player
@@ -92,13 +93,13 @@ def test_a_search_finds_what_costs_less(tmp_path):
     )
     save_policy(dataclasses.replace(blind, network=zero), tmp_path / "start.toml")
     args = dataclasses.replace(TINY, start=tmp_path / "start.toml", generations=8, every=4, spread=0.5)
-    start, best = search.search(args, SCENARIO, tmp_path)
+    found = search.search(args, SCENARIO, tmp_path)
     run = {"customers": 20_000, "warmup": 100, "seed": 5}
-    costs = [pull_env.simulate(SCENARIO, policy, **run).cost.mean for policy in (best, start)]
+    costs = [pull_env.simulate(SCENARIO, policy, **run).cost.mean for policy in (found.best, found.start)]
     assert costs[0] < 0.8 * costs[1]
     curve = lines(tmp_path / CURVE)
     validations = [row["validation"]["mean"] for row in curve if "validation" in row]
-    assert search.validate(args, SCENARIO, best).cost.mean == min(validations) < validations[0]
+    assert search.validate(args, SCENARIO, found.best).cost.mean == min(validations) < validations[0]
 
 
 @pytest.fixture
@@ -133,6 +134,23 @@ def test_a_run_is_saved_and_repeated(call, tmp_path):
     assert configuration["generations"] == 4
     assert configuration["versions"]["cma"]
     assert configuration["start_policy"]["name"].startswith("rule: ")
+
+
+def test_an_interruption_keeps_what_was_found(call, monkeypatch, tmp_path):
+    measured, calls = search.costs, []
+
+    def interrupted(*given):
+        calls.append(given)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return measured(*given)
+
+    monkeypatch.setattr(search, "costs", interrupted)
+    status, _, told = call(*words(tmp_path / "a"))
+    assert (status, told) == (130, "interrupted\n")
+    assert len(lines(tmp_path / "a" / CURVE)) == 3
+    assert not json.loads((tmp_path / "a" / CONFIGURATION).read_text(encoding="utf-8"))["finished"]
+    assert load_policy(tmp_path / "a" / "policy.toml").network.training_seed == 0
 
 
 @pytest.mark.parametrize(
