@@ -36,6 +36,7 @@ from pull_env.policy import (
 )
 from pull_env.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_scenario, scenario_names
 from pull_env.seeds import spawn_seeds
+from pull_env.troubles import Drain, Faults, News
 
 if TYPE_CHECKING:
     from pull_env.envs.aec import aec_env, parallel_env
@@ -53,16 +54,19 @@ __all__ = [
     "Cycle",
     "Day",
     "Deterministic",
+    "Drain",
     "Driver",
     "Empirical",
     "Erlang",
     "Exponential",
+    "Faults",
     "HotRouter",
     "Hyperexponential",
     "Inspect",
     "Lognormal",
     "Modulated",
     "Network",
+    "News",
     "Pareto",
     "Policy",
     "Pool",

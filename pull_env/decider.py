@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.arrays import Array, lines
-from pull_env.kernels.network import LANES, LAYER, NETWORK, decide, judge
+from pull_env.kernels.instructions import LANES
+from pull_env.kernels.network import LAYER, NETWORK, decide, judge
 from pull_env.network import Network
 
 

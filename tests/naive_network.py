@@ -54,6 +54,7 @@ def see(naive, router):
         seen.append(share(len(router.slots[pool]), 1.0))
         seen += [share(queue, pool.rate * service), share(naive.now - when, service / naive.tick)]
         seen += [share(router.recent["answer", pool], service), router.recent["idle", pool]]
+        seen.append(share(naive.now - router.came[pool], service / naive.tick) if router.slots[pool] else 1.0)
     rate = scenario.router_shares[router.number] * (scenario.total_arrival_rate * naive.tick)
     seen.append(share(1 / rate, router.recent["gap"]) if rate else 0.5)
     message, wait = scenario.prices.message, scenario.prices.wait

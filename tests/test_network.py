@@ -77,7 +77,7 @@ def test_a_policy_must_fit_its_network_and_the_scenario():
         Policy("a", (Send(),), network="x")
     wide = load_scenario("many-pools")
     with pytest.raises(
-        PolicyError, match="network takes 20 entries: on many-pools, of 5 pools, a router sees 44"
+        PolicyError, match="network takes 22 entries: on many-pools, of 5 pools, a router sees 49"
     ):
         pull_env.simulate(wide, follow(SMALL), 1000)
     with pytest.raises(PolicyError, match=r"steps\[0\].pool is 2: small-mixed has pools 0 to 1"):
@@ -131,7 +131,7 @@ def test_files_that_are_refused(tmp_path):
     refused("'other.safetensors': it cannot be read", "mine.", "other.")
     refused("unknown key 'sampld': did you mean 'sampled'", "sampled", "sampld")
     refused("network is 1: it must be a table", text, "network = 1\n")
-    parts = {"0.weight": np.ones((18, 20), np.float32), "0.bias": np.zeros(18, np.float32)}
+    parts = {"0.weight": np.ones((18, 22), np.float32), "0.bias": np.zeros(18, np.float32)}
     for sentence, content in {
         r"network.sha256 is .*: the weights in 'mine.safetensors' have": parts,
         "it must hold 0.weight, 0.bias and so on, not a": {"a": np.ones(3)},
@@ -177,7 +177,7 @@ def test_a_rule_as_a_network_costs_what_the_rule_costs():
     """Biases alone are a rule: here the chain `probe at most 8 by rate until one is idle`, on the same streams."""
     scenario = load_scenario("two-speeds")
     probe = Probe(weights="rate", at_most=8, stop_at=0.0, rank="delay")
-    linear = Network(((np.zeros((2, 20)), np.array([0.0, 1.0])),))
+    linear = Network(((np.zeros((2, 22)), np.array([0.0, 1.0])),))
     learned = Policy("network", (Send(), probe), network=linear)
     run = {"customers": 40_000, "warmup": 2000, "seed": 4, "replications": 2}
     left = pull_env.simulate(scenario, learned, **run)
@@ -190,7 +190,7 @@ def test_samples_have_the_odds_of_their_preferences():
     """Three blind steps with the odds 1 : 2 : 5; shares of 400,000 customers within five standard deviations."""
     scenario = load_scenario("finite-buffers")
     odds = np.array([1.0, 2.0, 5.0])
-    drawn = Network(((np.zeros((3, 28)), np.log(odds)),), sampled=True)
+    drawn = Network(((np.zeros((3, 31)), np.log(odds)),), sampled=True)
     policy = Policy("network", (Send(0), Send(1), Send(2)), network=drawn)
     player, customers = Player(scenario, policy), 400_000
     player.reset(0)
@@ -205,5 +205,5 @@ def test_rows_tell_the_network():
     result = pull_env.simulate(SMALL, policy, 2000, warmup=10, replications=2)
     told = row(SMALL, policy, result, command="python")["policy"]
     assert told["network"] == {"sha256": policy.network.digest, "training_seed": 7}
-    assert told["content"]["network"]["sizes"] == [20, 8, 18]
+    assert told["content"]["network"]["sizes"] == [22, 8, 18]
     assert json.loads(json.dumps(told)) == told

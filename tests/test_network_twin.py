@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from naive import Naive
+from naive_troubled import Troubled
 from networks import follow
 from test_twin import ANNOUNCEMENTS, SCENARIOS, feeds, run_both, state_of
 
@@ -37,7 +38,8 @@ KINDS = {
 def run_twins(scenario, policy, seed, stops, workload=None):
     player = Player(scenario, policy, workload)
     player.reset(seed, 2)
-    run_both(player.simulator, player.run, Naive(scenario, policy, seed, 2, workload), stops)
+    twin = Troubled if scenario.troubled else Naive
+    run_both(player.simulator, player.run, twin(scenario, policy, seed, 2, player.simulator.workload), stops)
 
 
 @pytest.mark.parametrize("clock", ["markov", "calendar"])
@@ -71,6 +73,12 @@ def test_a_network_of_many_units_and_a_long_run():
 def test_a_feed_ends(customers):
     scenario = SCENARIOS["finite buffers"]
     run_twins(scenario, follow(scenario, 4), 1, (0, 1, 96, 1, 200), feeds(scenario, customers=customers))
+
+
+@pytest.mark.parametrize("name", ["failures", "slow-news"])
+def test_troubles(name):
+    scenario = load_scenario(name)
+    run_twins(scenario, follow(scenario, 8, sampled=True, scale=1.0), 1, (1, 60, 300))
 
 
 def test_free_waiting_is_seen():

@@ -12,13 +12,13 @@ import math
 import numpy as np
 
 from pull_env.kernels.clock import advance
-from pull_env.kernels.jit import copy, entry, kernel, records, set_single, single_at
+from pull_env.kernels.instructions import LANES, copy, set_single, single_at
+from pull_env.kernels.jit import entry, kernel, records
 from pull_env.kernels.observe import CHAIN_STEPS, ENTRY_BYTES, flag_at, observe, view_at
 from pull_env.kernels.run import place
 from pull_env.kernels.state import POLICY, STEP, head_of, real_at
 from pull_env.kernels.stream import HALF, bits
 
-LANES = 8
 CHAIN_BYTES = CHAIN_STEPS * STEP.itemsize
 
 LAYER = np.dtype(

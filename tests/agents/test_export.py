@@ -181,5 +181,5 @@ def test_the_leaderboard_takes_a_network(tmp_path):
     save_policy(follow(SCENARIO, 8), tmp_path / "mine.toml")
     args = leaderboard.Args(scenario=("small-mixed",), policy=("pull", str(tmp_path / "mine.toml")))
     assert [run.policy.name for run in leaderboard.plan_runs(args)] == ["pull", "network"]
-    with pytest.raises(ValueError, match="network takes 20 entries: on many-pools"):
+    with pytest.raises(ValueError, match="network takes 22 entries: on many-pools"):
         leaderboard.plan_runs(export.replace(args, scenario=("many-pools",)))

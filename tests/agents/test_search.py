@@ -67,12 +67,12 @@ def test_layers_that_hold_no_rule_are_refused(hidden):
 def test_what_is_searched():
     start = follow(SCENARIO, 5)
     shape = Shape(start, SCENARIO)
-    assert shape.size == 5 * (20 - 2 * 3 - 2) + 5 + 18 * 5 + 18
+    assert shape.size == 5 * (22 - 2 * 3 - 2) + 5 + 18 * 5 + 18
     assert shape.policy(np.zeros(shape.size)) == start
     moved = shape.policy(np.ones(shape.size))
     change = moved.network.layers[0][0] - start.network.layers[0][0]
-    np.testing.assert_allclose(change[:, [0, 1, 2, 8, 9, 10, 18, 19]], 0)
-    kept = [k for k in range(20) if k not in (0, 1, 2, 8, 9, 10, 18, 19)]
+    np.testing.assert_allclose(change[:, [0, 1, 2, 9, 10, 11, 20, 21]], 0)
+    kept = [k for k in range(22) if k not in (0, 1, 2, 9, 10, 11, 20, 21)]
     np.testing.assert_allclose(change[:, kept], 1, atol=1e-6)
 
 
@@ -89,7 +89,7 @@ def test_a_search_finds_what_costs_less(tmp_path):
     """From a blind choice that overloads the slow servers: by far less than chance gives."""
     blind = Policy("blind", follow(SCENARIO).steps, Announce(), network=follow(SCENARIO).network)
     zero = dataclasses.replace(
-        blind.network, layers=((np.zeros((18, 20)), np.eye(18)[default_catalog(SCENARIO).index(Send(0))]),)
+        blind.network, layers=((np.zeros((18, 22)), np.eye(18)[default_catalog(SCENARIO).index(Send(0))]),)
     )
     save_policy(dataclasses.replace(blind, network=zero), tmp_path / "start.toml")
     args = dataclasses.replace(TINY, start=tmp_path / "start.toml", generations=8, every=4, spread=0.5)

@@ -19,8 +19,8 @@ DECISIONS, ROUNDS = 2_000, 200
 
 def ratio():
     """Return what a decision takes, in steps of the loop: least times, which no other process lengthened."""
-    decider, fixed = Decider(network(20, 64, 64, 18)), reference()
-    seen = np.random.default_rng(0).random((DECISIONS, 20), np.float32)
+    decider, fixed = Decider(network(22, 64, 64, 18)), reference()
+    seen = np.random.default_rng(0).random((DECISIONS, 22), np.float32)
     decider.preferences(seen)
     fixed()  # compiles
     ours = [seconds(lambda: decider.preferences(seen)) for _ in range(ROUNDS)]
