@@ -16,11 +16,11 @@ from baselines.report import Board, board, table
 from baselines.rivals import tuned
 from baselines.rows import row, write_rows
 from pull_env.__main__ import find_policy
+from pull_env.player import check_fit
 from pull_env.policy import Policy
 from pull_env.results import Result
 from pull_env.scenario import Scenario, Trace, load_scenario, scenario_names
 from pull_env.simulation import BATCHES, check, plan, simulate
-from pull_env.system import encode
 from pull_env.terminal import bar, command_line, console, exit_status
 
 DESCRIPTION = """Compare policies on scenarios: waiting, messages and cost, with intervals.
@@ -134,7 +134,7 @@ def plan_runs(args: Args) -> list[Run]:
         policies = policies_for(scenario, args.policy)
         _check_names("policy", [policy.name for policy in policies])
         for policy in policies:
-            encode(policy.steps, scenario)  # refuses pools that the scenario does not have
+            check_fit(policy, scenario)  # refuses pools that the scenario does not have
             for seed in args.seeds:
                 check(customers, seed, args.replications, args.warmup, args.workers)
                 warmup, batch = plan(scenario, policy, customers, args.replications, args.warmup)

@@ -55,11 +55,11 @@ class Network:
 
     Attributes:
         sha256: Of its weights, in hexadecimal.
-        training_seed: The seed it was trained with.
+        training_seed: The seed it was trained with; None: not known.
     """
 
     sha256: str
-    training_seed: int
+    training_seed: int | None
 
 
 def row(
@@ -79,8 +79,10 @@ def row(
         result: What was measured.
         command: The command line that ran it.
         workers: As given to `simulate`.
-        network: The network that the policy follows, if any.
+        network: The network of an agent that is no `Policy`; None: that of the policy, if it has one.
     """
+    if network is None and policy.network is not None:
+        network = Network(policy.network.digest, policy.network.training_seed)
     measured = result.to_dict()
     simulated = result.customers + result.replications * result.warmup
     return {

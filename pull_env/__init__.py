@@ -21,7 +21,20 @@ from pull_env.laws import (
     Pareto,
     Weibull,
 )
-from pull_env.policy import Announce, Cycle, Inspect, Policy, Probe, Recall, Search, Send, Take, load_policy
+from pull_env.policy import (
+    Announce,
+    Cycle,
+    Inspect,
+    Network,
+    Policy,
+    Probe,
+    Recall,
+    Search,
+    Send,
+    Take,
+    load_policy,
+    save_policy,
+)
 from pull_env.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_scenario, scenario_names
 from pull_env.seeds import spawn_seeds
 from pull_env.troubles import Drain, Faults, News
@@ -53,6 +66,7 @@ __all__ = [
     "Inspect",
     "Lognormal",
     "Modulated",
+    "Network",
     "News",
     "Pareto",
     "Policy",
@@ -75,6 +89,7 @@ __all__ = [
     "load_scenario",
     "parallel_env",
     "play",
+    "save_policy",
     "scenario_names",
     "simulate",
     "spawn_seeds",

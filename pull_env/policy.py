@@ -2,7 +2,8 @@
 
 A router tries the steps of the chain in order; the first that can act assigns the customer at hand. `Take`,
 `Recall` and `Last` cannot act when there is no message, nothing remembered, or nobody announced itself yet;
-the last step of a chain must always be able to.
+the last step of a chain must always be able to. With a network the steps are no chain but a catalog, from
+which the network picks one for each customer.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pull_env.network import Network, read_network, write_layers
 from pull_env.steps import (
     STEPS,
     Cycle,
@@ -59,6 +61,7 @@ __all__ = [
     "Last",
     "Lookup",
     "Memory",
+    "Network",
     "Policy",
     "PolicyError",
     "Probe",
@@ -72,6 +75,7 @@ __all__ = [
     "as_memory",
     "check_steps",
     "load_policy",
+    "save_policy",
     "step_from_dict",
     "step_to_dict",
 ]
@@ -147,9 +151,12 @@ class Policy:
 
     Attributes:
         name: What tables call it.
-        steps: The chain, tried in order; the last one must always be able to act.
+        steps: The chain, tried in order; the last one must always be able to act. With a network: its
+            catalog, a step for each output; a step that cannot act sends to its pool, or by rate.
         announce: The pull protocol; None: servers announce nothing.
-        memory: What a router remembers, where a step recalls it.
+        memory: What a router remembers, where a step recalls it, or a network sees it.
+        network: What picks a step, given what a router sees, as in `pull_env/Router-v0`; None: the steps are
+            a chain.
 
     Raises:
         PolicyError: A field has a value that is not allowed.
@@ -159,11 +166,28 @@ class Policy:
     steps: tuple[Step, ...]
     announce: Announce | None = None
     memory: Memory = Memory()
+    network: Network | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", check_steps(self.steps))
         if not isinstance(self.name, str) or not self.name:
             raise PolicyError(f"name is {self.name!r}: it must be a text that is not empty")
+        if not isinstance(self.memory, Memory):
+            raise PolicyError(f"memory is {self.memory!r}: it must be a Memory")
+        if self.network is None:
+            self._check_chain()
+        elif not isinstance(self.network, Network):
+            raise PolicyError(
+                f"network is a {type(self.network).__name__}: it must be a Network; "
+                "load_policy reads one from files"
+            )
+        elif self.network.sizes[-1] != len(self.steps):
+            raise PolicyError(
+                f"network has {self.network.sizes[-1]} outputs: "
+                f"there must be one for each of {len(self.steps)} steps"
+            )
+
+    def _check_chain(self) -> None:
         if not self.steps[-1].total:
             raise PolicyError(
                 f"steps[-1] is {self.steps[-1].kind}: the last step must always be able to act: {totals()}"
@@ -171,27 +195,29 @@ class Policy:
         told = next((step for step in self.steps if isinstance(step, Take | Last)), None)
         if self.announce is None and told is not None:
             raise PolicyError(f"announce is None: {told.kind} needs servers that announce themselves")
-        if not isinstance(self.memory, Memory):
-            raise PolicyError(f"memory is {self.memory!r}: it must be a Memory")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the full declaration as plain JSON values."""
+        """Return the full declaration as plain JSON values; of a network the sha256 of its weights."""
         announce = None if self.announce is None else dataclasses.asdict(self.announce)
+        network = {} if self.network is None else {"network": self.network.to_dict()}
         return {
             "name": self.name,
             "announce": announce,
             "memory": dataclasses.asdict(self.memory),
             "steps": [step_to_dict(step) for step in self.steps],
+            **network,
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Policy:
         """Build a policy from what `to_dict` gives, or from TOML; fields left out have their defaults.
 
+        A `network` must be a `Network`: a table does not hold its weights, and `load_policy` reads them.
+
         Raises:
             PolicyError: A key is unknown, or a value is not allowed.
         """
-        known(content, ("name", "announce", "memory", "steps"), "policy")
+        known(content, ("name", "announce", "memory", "steps", "network"), "policy")
         steps = content.get("steps", ())
         if not isinstance(steps, (list, tuple)):
             raise PolicyError(f"steps is {steps!r}: it must be a list of steps")
@@ -200,6 +226,7 @@ class Policy:
             tuple(step_from_dict(step) for step in steps),
             as_announce(content.get("announce")),
             as_memory(content.get("memory", {})),
+            content.get("network"),
         )
 
     @property
@@ -210,7 +237,8 @@ class Policy:
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
     """Read a policy from a TOML file: `name`, tables `announce` and `memory`, and one table `[[steps]]` with
-    its `kind` a step. A table `about` is for the reader.
+    its `kind` a step; for a network a table `network`, see `network.read_network`. A table `about` is for the
+    reader. No code is run.
 
     Raises:
         PolicyError: The file is missing, is not TOML, or declares no policy.
@@ -222,7 +250,36 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PolicyError(f"policy file {os.fspath(path)!r} is not valid TOML: {error}") from None
     content.pop("about", None)
+    if "network" in content:
+        content["network"] = read_network(content["network"], Path(path).parent)
     return Policy.from_dict({"name": Path(path).stem, **content})
+
+
+def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
+    """Write a policy as TOML that `load_policy` reads; the weights of a network lie beside, as safetensors.
+
+    Raises:
+        PolicyError: One of the files exists already.
+    """
+    import tomli_w  # only where a policy is written
+
+    content, path = policy.to_dict(), Path(path)
+    weights = path.with_suffix(".safetensors")
+    for file in (path, weights) if policy.network is not None else (path,):
+        if file.exists():
+            raise PolicyError(f"policy file {str(file)!r} exists already, and is never overwritten")
+    if policy.network is not None:
+        write_layers(policy.network, weights)
+        content["network"] = {"weights": weights.name, **content["network"]}
+        del content["network"]["sizes"]
+    path.write_text(tomli_w.dumps(_given(content)), encoding="utf-8")
+
+
+def _given(value: Any) -> Any:
+    """Return plain values without those that are None: TOML has no such, and they are all defaults."""
+    if isinstance(value, dict):
+        return {key: _given(item) for key, item in value.items() if item is not None}
+    return [_given(item) for item in value] if isinstance(value, list) else value
 
 
 def as_announce(content: Announce | Mapping[str, Any] | None) -> Announce | None:

@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from pull_env.player import Player, check_fit, workload_for
 from pull_env.policy import Policy
 from pull_env.relaxation import warmup_customers
-from pull_env.results import Array, Counts, Recorder, Result, summarise
+from pull_env.results import Counts, Recorder, Result, summarise
 from pull_env.scenario import Scenario, as_scenario
-from pull_env.system import Simulator, Workload, encode, needs_calendar
+from pull_env.system import Workload
 from pull_env.terminal import Report, bar
 from pull_env.trace import scaled_trace
-from pull_env.workload import poisson, workload_of
 
 BATCHES = 32  # of a replication: for the drift test, and for the interval of a single replication
 BLOCK = 250_000  # customers between two looks at progress and interruption
@@ -60,23 +60,19 @@ def simulate(
     """
     scenario = as_scenario(scenario)
     check(customers, seed, replications, warmup, workers)
-    chain = encode(policy.steps, scenario)
-    workload = (
-        workload or workload_of(scenario) or (poisson(scenario) if needs_calendar(policy.steps) else None)
-    )
+    workload = workload or workload_for(scenario, policy)
+    check_fit(policy, scenario)
     warmup, batch = plan(scenario, policy, customers, replications, warmup)
     started = time.perf_counter()
     stop = threading.Event()
 
     def replicate(replication: int, report: Report) -> Counts:
-        simulator = Simulator(
-            scenario, policy.steps, policy.announce, memory=policy.memory, workload=workload
-        )
-        simulator.reset(seed, replication)
-        _run(simulator, chain, warmup, report, stop)
-        recorder = Recorder(simulator)
+        player = Player(scenario, policy, workload)
+        player.reset(seed, replication)
+        _run(player, warmup, report, stop)
+        recorder = Recorder(player.simulator)
         for _ in range(BATCHES):
-            _run(simulator, chain, batch, report, stop)
+            _run(player, batch, report, stop)
             recorder.mark()
         return recorder.counts()
 
@@ -94,11 +90,11 @@ def simulate(
     return summarise(scenario, counts, seed=seed, warmup=warmup, seconds=time.perf_counter() - started)
 
 
-def _run(simulator: Simulator, chain: Array, customers: int, report: Report, stop: threading.Event) -> None:
+def _run(player: Player, customers: int, report: Report, stop: threading.Event) -> None:
     """Run `customers` customers in blocks short enough to be interrupted."""
     while customers > 0 and not stop.is_set():
         block = min(customers, BLOCK)
-        simulator.run(chain, block)
+        player.run(block)
         report(block)
         customers -= block
 

@@ -266,10 +266,14 @@ class Simulator:
         Raises:
             RuntimeError: There was no room for all events of a troubled system, so that the run is void.
         """
+        first, steps = int(chain.ctypes.data), chain.size
+        return self.repeat(lambda system, block: self._rollout(system, first, steps, block), customers)
+
+    def repeat(self, rollout: Callable[[int, int], int], customers: int) -> int:
+        """Do what `run` does by a kernel that takes the address and how many customers to place."""
         left = customers
         while left and self.waiting_customer:
-            block = min(left, self.supply())
-            left -= self._rollout(self.address, chain.ctypes.data, chain.size, block)
+            left -= rollout(self.address, min(left, self.supply()))
         self._check_events()
         return customers - left
 

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 
 import numpy as np
+from naive_network import decide
 
 from pull_env.kernels.stream import alias_columns, spawn
 
@@ -110,6 +111,7 @@ class Naive:
         self.arrival_cut, tick = round(rate / events * 2**32), 1.0 if self.feed else 1.0 / events
         prices = scenario.prices
         self.price = 2 * prices.message / prices.wait if prices.wait else math.inf  # of asking a server
+        self.scenario, self.tick = scenario, tick
         self.pools, self.servers = [], []
         for j, spec in enumerate(scenario.pools):
             self.pools.append(Pool(j, spec, len(self.servers), levels))
@@ -132,7 +134,8 @@ class Naive:
         for _ in range(customers):
             if self.router:
                 self.asked, self.asking = [], 0.0  # servers, and how long, for the customer at hand
-                choices = (getattr(self, step.kind)(self.router, step) for step in self.policy.steps)
+                steps = decide(self) if self.policy.network else self.policy.steps
+                choices = (getattr(self, step.kind)(self.router, step) for step in steps)
                 self.assign(self.router, next(filter(None, choices)))  # None from a step that cannot act
                 self.advance()
 

@@ -6,10 +6,9 @@ import time
 from collections.abc import Iterator
 
 from pull_env.bench.timing import Measurement, throughput
+from pull_env.player import Player
 from pull_env.policy import Policy
 from pull_env.scenario import Pool, Scenario
-from pull_env.system import Simulator, encode, needs_calendar
-from pull_env.workload import poisson
 
 CUSTOMERS = "customers a second"
 ROUTERS = (1, 10, 100, 1000)
@@ -43,12 +42,8 @@ class Running:
             seconds: Length of a timing.
             episode: Of the seed 0: simulators side by side have streams of their own.
         """
-        workload = poisson(scenario) if needs_calendar(policy.steps) else None
-        self._simulator = Simulator(
-            scenario, policy.steps, policy.announce, memory=policy.memory, workload=workload
-        )
-        self._chain = encode(policy.steps, scenario)
-        self._simulator.reset(0, episode)
+        self._player = Player(scenario, policy)
+        self._player.reset(0, episode)
         self.customers = self.warmup = 1
         self()  # loads the kernels, or compiles them
         patient, short = time.perf_counter() + PATIENCE, True
@@ -62,7 +57,7 @@ class Running:
 
     def __call__(self) -> None:
         """Place `customers` customers."""
-        self._simulator.run(self._chain, self.customers)
+        self._player.run(self.customers)
 
 
 def customers(

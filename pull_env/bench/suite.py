@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pull_env.bench import engine, envs, peers, processes
 from pull_env.bench.timing import Measurement
+from pull_env.player import check_fit
 from pull_env.policy import Policy
-from pull_env.system import encode
 from pull_env.terminal import bar
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
@@ -62,7 +62,7 @@ class Plan:
             raise ValueError(f"seconds is {self.seconds}: it must be a number above 0")
         for policy in self.policies:
             for n in self.sizes:
-                encode(policy.steps, engine.system(n))  # refuses pools and tables of other systems
+                check_fit(policy, engine.system(n))  # refuses pools, tables and networks of other systems
 
     def tasks(self) -> Iterator[Task]:
         """Yield what to do, in order: the peak of memory is that of another process, so none disturbs it."""

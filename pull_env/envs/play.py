@@ -35,10 +35,11 @@ class Played:
 def play(
     policy: Policy, env: gym.Env[Any, Any], customers: int | None = None, *, seed: int | None = None
 ) -> Played:
-    """Play an episode in which every router follows `policy`, to the bit as `simulate` runs it .
+    """Play an episode in which every router follows `policy`, to the bit as `simulate` runs it.
 
-    The policy's own steps place the customers, whatever the catalog holds. The episode begins with a reset,
-    as the env must keep what these steps read; it goes past wrappers, which would expect actions.
+    The policy's own steps place the customers, whatever the catalog holds; a network needs its own catalog.
+    The episode begins with a reset, as the env must keep what these steps read; it goes past wrappers, which
+    would expect actions.
 
     Args:
         policy: What the routers do.
@@ -47,11 +48,11 @@ def play(
         seed: For `reset`; None: the env's next episode.
 
     Raises:
-        ValueError: The env is not a `RouterEnv`, has another pull protocol or memory than the policy, or the
-            policy names a pool that the scenario does not have.
+        ValueError: The env is not a `RouterEnv`, has another pull protocol, memory or catalog than the policy
+            needs, or the policy does not fit the scenario.
     """
     router = _router_env(env)
-    env.reset(seed=seed, options={"policy": policy.to_dict()})
+    env.reset(seed=seed, options={"policy": policy})
     count, blocked, messages = 0, 0, 0
     reward = wait = 0.0
     truncated = False
@@ -87,6 +88,10 @@ class Driver:
                 catalog has no counterpart of a step; the message names the step, and `play` does without.
         """
         router = _router_env(env)
+        if policy.network is not None:
+            raise PolicyError(
+                f"{policy.name} follows a network, not a chain of steps; use pull_env.envs.play.play"
+            )
         router.check_protocol(policy)
         self._size = local_size(router.scenario)
         self._rates = np.array([pool.rate for pool in router.scenario.pools])

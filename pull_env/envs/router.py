@@ -10,12 +10,14 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from pull_env.arrays import Array, shell
+from pull_env.decider import Decider
 from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation, ScenarioLike
 from pull_env.envs.catalog import as_catalog
 from pull_env.envs.observation import View, local_size, observation_box
 from pull_env.kernels import state
 from pull_env.kernels.batch import CHAIN_BYTES, HUNGRY, act
 from pull_env.kernels.observe import CHAIN_STEPS, observe
+from pull_env.player import check_fit
 from pull_env.policy import Announce, Memory, Policy, Recall, Step
 from pull_env.system import encode, keeps
 
@@ -185,10 +187,12 @@ class RouterEnv(CustomerEnv):
         """
         if self._chain is None:
             raise ResetNeeded("play_step needs reset(options={'policy': policy}) before it")
+        if self._decider is not None:
+            return self.step(self._decider.decide(self._system_address, self._view_address))
         return self._turn(self._chain.ctypes.data, self._chain.size)
 
     def check_protocol(self, policy: Policy) -> None:
-        """Refuse a policy that expects another pull protocol, or another memory, than this env has.
+        """Refuse a policy that expects another pull protocol, another memory or catalog than this env has.
 
         Raises:
             ValueError: It does; the message says what to pass to `gymnasium.make`.
@@ -198,7 +202,13 @@ class RouterEnv(CustomerEnv):
             raise ValueError(
                 f"announce is {self.announce}: {policy.name} needs gymnasium.make(..., announce={wanted})"
             )
-        if policy.memory != self.memory and keeps(policy.steps, None) & state.KEEP_MEMORY:
+        if policy.network is not None and policy.steps != self.catalog:
+            raise ValueError(
+                f"catalog has {len(self.catalog)} steps: {policy.name} needs gymnasium.make(..., "
+                f"catalog=...) with its own {len(policy.steps)}"
+            )
+        remembers = policy.network is not None or keeps(policy.steps, None) & state.KEEP_MEMORY
+        if policy.memory != self.memory and remembers:
             wanted = policy.to_dict()["memory"]
             raise ValueError(
                 f"memory is {self.memory}: {policy.name} needs gymnasium.make(..., memory={wanted})"
@@ -253,10 +263,14 @@ class RouterEnv(CustomerEnv):
         """Build a simulator that keeps what the catalog, the observation and `policy` read."""
         steps = (*self.catalog, Recall()) if policy is None else (*self.catalog, Recall(), *policy.steps)
         keep = state.KEEP_VIEW | state.KEEP_MEMORY | (state.KEEP_QUEUE_INDEX if self.with_state else 0)
+        if policy is not None:
+            check_fit(policy, self.scenario)
         chain = None if policy is None else encode(policy.steps, self.scenario)
+        network = None if policy is None else policy.network
         tick = self._build(steps, keep)
         self._view = View(self.scenario, self.catalog, tick, self.with_state)
         self._policy, self._chain = policy, chain
+        self._decider = None if network is None else Decider(network)
         self._link()
 
     def _link(self) -> None:

@@ -48,6 +48,34 @@ def _copy(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
 copy: Any = intrinsic(_copy)
 
 
+def _single_at(typing_context: Any, address: Any, k: Any) -> Any:
+    """Return the k-th float32 from `address` on: the compiler sees that loops go along an array."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_single(builder, *arguments))
+
+    return types.float32(types.int64, types.int64), generate
+
+
+def _set_single(typing_context: Any, address: Any, k: Any, value: Any) -> Any:
+    """Write the k-th float32 from `address` on."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(arguments[2], _single(builder, *arguments[:2]))
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.float32), generate
+
+
+def _single(builder: Any, address: Any, k: Any) -> Any:
+    """Return the pointer to the k-th float32 from `address` on."""
+    return builder.gep(builder.inttoptr(address, ir.FloatType().as_pointer()), [k])
+
+
+single_at: Any = intrinsic(_single_at)
+set_single: Any = intrinsic(_set_single)
+
+
 def _word(builder: Any, address: Any) -> Any:
     """Return the pointer to the 64-bit word at `address`."""
     return builder.inttoptr(address, ir.IntType(64).as_pointer())

@@ -59,8 +59,8 @@ def solve(scenario: Scenario, policy: Policy, *, most_states: int = 200_000) -> 
 
     Args:
         scenario: The system; Poisson arrivals.
-        policy: Any chain of steps and any pull protocol. Not: steps that rank by unfinished work, `Recall`
-            with infinite buffers, `Cycle` by rate where capacities have no common unit.
+        policy: Any chain of steps and any pull protocol. Not: a network; steps that rank by unfinished work,
+            `Recall` with infinite buffers, `Cycle` by rate where capacities have no common unit.
         most_states: Refuse chains with more states. Seconds and memory are about linear in it.
 
     Raises:
@@ -74,6 +74,8 @@ def solve(scenario: Scenario, policy: Policy, *, most_states: int = 200_000) -> 
     """
     if not scenario.markov:
         raise ValueError(f"{scenario.name} replays a trace, or is not Markov: no chain has its law")
+    if policy.network is not None:
+        raise ValueError(f"{policy.name} follows a network: the chain would have to hold all that it sees")
     return fit(scenario, lambda cut: build(scenario, policy, cut), policy.name, most_states)
 
 

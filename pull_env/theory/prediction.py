@@ -43,6 +43,8 @@ def predict(scenario: Scenario, policy: Policy) -> Prediction | None:
     Known(value=2.0, kind='exact', source='independent M/M/1 queues')
     """
     step = policy.steps[0]
+    if policy.network is not None:
+        return None
     if scenario.unlimited and scenario.nominal_load >= 1.0:
         return None
     if not scenario.markov and not (isinstance(step, Send) and _splits(scenario)):

@@ -1,0 +1,116 @@
+"""Where a search begins: a person's rule, written as a network, or a network that was found before.
+
+The rules are `take a message of the fastest pool that has one, else do X`, and `do X`, for every X of the
+catalog: a network of one layer holds them, and so does one with a hidden layer, whose first units then tell
+from which pools there is a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pull_env.envs.catalog import default_catalog
+from pull_env.envs.observation import POOL_NAMES, local_size
+from pull_env.kernels.observe import POOL_CONSTANTS, POOL_ENTRIES
+from pull_env.policy import Announce, Network, Policy, PolicyError, Probe, Step, Take
+from pull_env.scenario import Scenario
+
+Floats = npt.NDArray[np.float64]
+
+HELD = POOL_NAMES.index("messages held")
+FAINT = 0.3  # preference for a message of the next slower pool, by that for one of the faster pool
+SHARP = 8.0  # slope of a hidden unit that tells whether there is a message; half a message is its middle
+
+
+def rules(scenario: Scenario, hidden: tuple[int, ...], seed: int) -> Iterator[Policy]:
+    """Yield the rules as networks with `hidden` units a layer.
+
+    Raises:
+        PolicyError: There is more than one hidden layer, or one too narrow to tell the pools apart.
+    """
+    if len(hidden) > 1 or (hidden and hidden[0] < len(scenario.pools)):
+        raise PolicyError(
+            f"hidden is {hidden}: it must be nothing, or one layer of {len(scenario.pools)} units or more"
+        )
+    catalog = default_catalog(scenario)
+    for taking in (True, False):
+        for action, step in enumerate(catalog):
+            if not (isinstance(step, Take) and taking):
+                name = f"rule: {'take, else ' if taking else ''}{words(step)}"
+                layers = rule(scenario, hidden, seed, action, taking)
+                yield Policy(name, catalog, Announce(), network=Network(layers))
+
+
+def words(step: Step) -> str:
+    """Return a step of the catalog in a few words."""
+    pool = getattr(step, "pool", None)
+    where = "by rate" if pool is None else f"pool {pool}"
+    until = f" to a wait of {step.stop_at:.3g}" if isinstance(step, Probe) else ""
+    return f"{step.kind} {where}{until}"
+
+
+def rule(
+    scenario: Scenario, hidden: tuple[int, ...], seed: int, action: int, taking: bool
+) -> tuple[tuple[Floats, Floats], ...]:
+    """Return the layers of one rule; those of its hidden units that it does not use are at random."""
+    J, entries, actions = len(scenario.pools), local_size(scenario), len(default_catalog(scenario))
+    biases = np.full(actions, -1.0)
+    biases[action] = 0.0
+    order = np.argsort([-pool.rate for pool in scenario.pools], kind="stable")
+    held = POOL_ENTRIES * np.arange(J) + HELD  # 0: no message, 1/2: one
+    wanted = np.zeros((actions, J))  # preferences by 1: there is a message, -1: there is none
+    if taking:
+        wanted[order, order] = FAINT ** np.arange(J)
+        biases[:J] = 0.0
+        biases[action] = 0.0
+    if not hidden:
+        weights = np.zeros((actions, entries))
+        weights[:, held] = 4.0 * wanted
+        return ((weights, biases - wanted.sum(axis=1)),)
+    rng = np.random.default_rng(seed)
+    first, middle = rng.normal(0, 1 / np.sqrt(entries), (hidden[0], entries)), np.zeros(hidden[0])
+    first[:J] = 0.0
+    first[np.arange(J), held], middle[:J] = SHARP, -SHARP / 4
+    second = np.zeros((actions, hidden[0]))
+    second[:, :J] = wanted
+    return (first, middle), (second, biases)
+
+
+class Shape:
+    """What of a network is searched: all numbers, but for weights of entries that never change.
+
+    Attributes:
+        start: The policy that a vector of 0 stands for.
+    """
+
+    def __init__(self, start: Policy, scenario: Scenario) -> None:
+        """Note which numbers may change on `scenario`."""
+        assert start.network is not None
+        self.start = start
+        moves = np.ones(local_size(scenario), bool)
+        pools = moves[: len(scenario.pools) * POOL_ENTRIES].reshape(-1, POOL_ENTRIES)
+        pools[:, :POOL_CONSTANTS] = False
+        moves[-2:] = False  # the price of a message and the load
+        self._free = [np.ones(part.shape, bool) for layer in start.network.layers for part in layer]
+        self._free[0][:] = moves
+        self._ends = np.cumsum([free.sum() for free in self._free])[:-1]
+
+    @property
+    def size(self) -> int:
+        """How many numbers are searched."""
+        return int(sum(free.sum() for free in self._free))
+
+    def policy(self, vector: Floats) -> Policy:
+        """Return the policy at `vector`, (size,), counted from the start."""
+        network = self.start.network
+        assert network is not None
+        parts = [part.astype(np.float64) for layer in network.layers for part in layer]
+        for part, free, added in zip(parts, self._free, np.split(vector, self._ends), strict=True):
+            part[free] += added
+        layers: Any = tuple(zip(parts[::2], parts[1::2], strict=True))
+        return replace(self.start, network=replace(network, layers=layers))

@@ -1,0 +1,228 @@
+"""A network that chooses a step of the catalog for the router at hand: the best, or a sample.
+
+All is float32, and every sum is taken in the order of its inputs, with no fused multiply-add: the same bits
+on any machine, by numpy too. The loops over outputs are innermost, weights lie input by input, and all
+lengths are multiples of LANES (what is added is 0), so that the compiler makes vector instructions of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pull_env.kernels.clock import advance
+from pull_env.kernels.instructions import LANES, copy, set_single, single_at
+from pull_env.kernels.jit import entry, kernel, records
+from pull_env.kernels.observe import CHAIN_STEPS, ENTRY_BYTES, flag_at, observe, view_at
+from pull_env.kernels.run import place
+from pull_env.kernels.state import POLICY, STEP, head_of, real_at
+from pull_env.kernels.stream import HALF, bits
+
+CHAIN_BYTES = CHAIN_STEPS * STEP.itemsize
+
+LAYER = np.dtype(
+    [
+        # addresses
+        ("weights", np.int64),  # (inputs, outputs) float32
+        ("biases", np.int64),  # (outputs,) float32
+        (
+            "values",
+            np.int64,
+        ),  # (outputs,) float32  what the layer gives; the next one replaces it by its inputs
+        # multiples of LANES
+        ("inputs", np.int64),
+        ("outputs", np.int64),
+    ]
+)
+NETWORK = np.dtype(
+    [
+        # addresses
+        ("layers", np.int64),  # (depth,) LAYER
+        ("seen", np.int64),  # (inputs of the first layer,) float32
+        ("chances", np.int64),  # (actions,) float64  how likely a sample takes each action, up to a factor
+        # constants
+        ("depth", np.int64),
+        ("entries", np.int64),  # of an observation
+        ("actions", np.int64),
+        ("relu", np.int64),  # 1: max(x, 0) between the layers; 0: tanh
+        ("sampled", np.int64),  # 1: an action is drawn, with odds exp(preference); 0: the best is taken
+        ("masked", np.int64),  # 1: only actions that are real now
+    ]
+)
+layer_at, network_at = records(LAYER), records(NETWORK)
+
+# tanh(x) as x p(x^2) / q(x^2), off by less than 4e-7; beyond LARGEST it is 1 in float32.
+# Source: `ptanh_float` in MathFunctionsImpl.h of Eigen 3.4.
+F = np.float32
+LARGEST = F(7.90531110763549805)
+P0, P1, P2, P3 = (
+    F(4.89352455891786e-03),
+    F(6.37261928875436e-04),
+    F(1.48572235717979e-05),
+    F(5.12229709037114e-08),
+)
+P4, P5, P6 = F(-8.60467152213735e-11), F(2.00018790482477e-13), F(-2.76076847742355e-16)
+Q0, Q1, Q2, Q3 = (
+    F(4.89352518554385e-03),
+    F(2.26843463243900e-03),
+    F(1.18534705686654e-04),
+    F(1.19825839466702e-06),
+)
+NOTHING = F(0.0)
+
+
+@entry
+def rollout_network(system: int, view: int, network: int, customers: int) -> int:
+    """Place `customers` customers as `network` decides, and run on to the next one, which stays at hand.
+
+    Returns:
+        How many were placed: fewer where customers came to an end. With none at hand it runs to the first.
+    """
+    head = head_of(system)
+    placed = 0
+    while True:
+        if head.router >= 0:
+            if placed == customers:
+                break
+            observe(system, head.router, view)
+            action = choose(system, view, network)
+            place(system, view_at(view, 0).chains + action * CHAIN_BYTES, CHAIN_STEPS)
+            placed += 1
+        advance(system)
+        if head.router < 0:
+            break
+    return placed
+
+
+@entry
+def decide(system: int, view: int, network: int) -> int:
+    """Return the action of `network` for what `view` shows; a sample moves the stream of `system` on."""
+    return choose(system, view, network)
+
+
+@entry
+def judge(network: int, observations: int, count: int, preferences: int) -> None:
+    """Write the preferences, (count, actions) float32, for observations, (count, entries) float32."""
+    net = network_at(network, 0)
+    entries, row = net.entries * ENTRY_BYTES, net.actions * ENTRY_BYTES
+    for k in range(count):
+        copy(net.seen, observations + k * entries, entries)
+        copy(preferences + k * row, forward(network), row)
+
+
+@kernel
+def choose(system: int, view: int, network: int) -> int:
+    """Do what `decide` does."""
+    net, sight = network_at(network, 0), view_at(view, 0)
+    copy(net.seen, sight.observation, net.entries * ENTRY_BYTES)
+    preferences = forward(network)
+    masked = net.masked != 0 and any_real(view)
+    best = best_action(preferences, view, masked)
+    if net.sampled:
+        return draw_action(system, view, network, preferences, best, masked)
+    return best
+
+
+@kernel
+def forward(network: int) -> int:
+    """Carry what the network has `seen` through its layers; return the address of its preferences."""
+    net = network_at(network, 0)
+    source = net.seen
+    for k in range(net.depth):
+        layer = layer_at(net.layers, k)
+        if k > 0:
+            activate(source, layer.inputs, net.relu)
+        combine(source, layer.inputs, layer.weights, layer.biases, layer.values, layer.outputs)
+        source = layer.values
+    return source
+
+
+@kernel
+def combine(source: int, inputs: int, weights: int, biases: int, values: int, outputs: int) -> None:
+    """Write biases + weights x inputs; LANES inputs at a time, as each pass loads and stores all outputs."""
+    row = outputs * ENTRY_BYTES
+    copy(values, biases, row)
+    for k in range(0, inputs, LANES):
+        a, b, c, d = (
+            single_at(source, k),
+            single_at(source, k + 1),
+            single_at(source, k + 2),
+            single_at(source, k + 3),
+        )
+        e, f, g, h = (
+            single_at(source, k + 4),
+            single_at(source, k + 5),
+            single_at(source, k + 6),
+            single_at(source, k + 7),
+        )
+        at = weights + k * row
+        for out in range(outputs):
+            total = single_at(values, out) + a * single_at(at, out)
+            total += b * single_at(at + row, out)
+            total += c * single_at(at + 2 * row, out)
+            total += d * single_at(at + 3 * row, out)
+            total += e * single_at(at + 4 * row, out)
+            total += f * single_at(at + 5 * row, out)
+            total += g * single_at(at + 6 * row, out)
+            total += h * single_at(at + 7 * row, out)
+            set_single(values, out, total)
+
+
+@kernel
+def activate(values: int, count: int, relu: int) -> None:
+    """Replace `count` numbers by their max with 0, or their tanh."""
+    if relu:
+        for k in range(count):
+            set_single(values, k, max(single_at(values, k), NOTHING))
+    else:
+        for k in range(count):
+            x = min(max(single_at(values, k), -LARGEST), LARGEST)
+            s = x * x
+            p = x * ((((((P6 * s + P5) * s + P4) * s + P3) * s + P2) * s + P1) * s + P0)
+            set_single(values, k, p / (((Q3 * s + Q2) * s + Q1) * s + Q0))
+
+
+@kernel
+def any_real(view: int) -> bool:
+    """Return whether an action means now what it says."""
+    real = False
+    for action in range(view_at(view, 0).actions):
+        real |= flag_at(view_at(view, 0).mask, action).value != 0
+    return real
+
+
+@kernel
+def allowed(view: int, action: int, masked: bool) -> bool:
+    """Return whether `action` may be chosen: any, but if `masked` only one that is real."""
+    return not masked or flag_at(view_at(view, 0).mask, action).value != 0
+
+
+@kernel
+def best_action(preferences: int, view: int, masked: bool) -> int:
+    """Return the action that is preferred, the first of equals."""
+    best = -1
+    for action in range(view_at(view, 0).actions):
+        better = best < 0 or single_at(preferences, action) > single_at(preferences, best)
+        if better and allowed(view, action, masked):
+            best = action
+    return best
+
+
+@kernel
+def draw_action(system: int, view: int, network: int, preferences: int, best: int, masked: bool) -> int:
+    """Draw an action with odds exp(preference), by one draw of the policy's stream."""
+    chances, actions, total = network_at(network, 0).chances, view_at(view, 0).actions, 0.0
+    for action in range(actions):
+        chance = 0.0
+        if allowed(view, action, masked):
+            chance = math.exp(float(single_at(preferences, action) - single_at(preferences, best)))
+        real_at(chances, action).value = chance
+        total += chance
+    left = total * (float(bits(system, POLICY) >> HALF) / 2.0**32)
+    for action in range(actions):
+        chance = real_at(chances, action).value
+        if left < chance:
+            return action
+        left -= chance
+    return best  # what rounding has left over

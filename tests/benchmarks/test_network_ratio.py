@@ -1,0 +1,39 @@
+"""The guard of a network's speed: a decision against the loop of fixed work of `test_ratio`, in turns.
+
+Where the compiler makes no vector instructions, a decision takes four times as long.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from networks import network
+from test_ratio import STEPS, reference, seconds
+
+from pull_env.decider import Decider
+
+MEASURED = 85.0  # a decision of two layers of 64 in steps of the loop: the middle of ten runs of this test
+BOUND = 2.0 * MEASURED
+
+DECISIONS, ROUNDS = 2_000, 200
+
+
+def ratio():
+    """Return what a decision takes, in steps of the loop: least times, which no other process lengthened."""
+    decider, fixed = Decider(network(22, 64, 64, 18)), reference()
+    seen = np.random.default_rng(0).random((DECISIONS, 22), np.float32)
+    decider.preferences(seen)
+    fixed()  # compiles
+    ours = [seconds(lambda: decider.preferences(seen)) for _ in range(ROUNDS)]
+    times = np.array([(own, seconds(fixed)) for own in ours])
+    a_decision, a_step = times.min(axis=0) / (DECISIONS, STEPS)
+    return a_decision / a_step
+
+
+def test_a_decision_is_made_of_vector_instructions():
+    found = ratio()
+    assert found <= BOUND, f"a decision takes {found:.1f} steps of the loop, and took {MEASURED:.1f}"
+
+
+if __name__ == "__main__":
+    for _ in range(10):
+        print(f"{ratio():.2f}", flush=True)
