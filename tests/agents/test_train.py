@@ -20,6 +20,10 @@ SHORT = [
     "64",
     "--customers",
     "300",
+    "--evaluations",
+    "2",
+    "--evaluation-customers",
+    "4000",
     "--score-customers",
     "2000",
 ]
@@ -128,7 +132,7 @@ def test_bad_arguments_of_training_are_one_sentence(call, words, sentence):
 def test_a_model_that_is_not_there(call):
     status, _, refused = call(score, "nowhere")
     assert status == 2
-    assert refused == "error: model is 'nowhere': it must be a folder with model.zip and config.json\n"
+    assert refused == "error: model is 'nowhere': it must be a folder with best.zip and config.json\n"
 
 
 @pytest.mark.parametrize("module", [train, score])
