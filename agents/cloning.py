@@ -5,7 +5,6 @@ Learning then begins where a person would stop (Pomerleau, Neural Computation 3 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from pull_env.envs.router import RouterEnv
 from pull_env.policy import Policy, load_policy
 from pull_env.scenario import Scenario
 
-PASSES, BATCH, RATE = 4, 1024, 1e-3  # over the examples; examples a gradient step; step of Adam
+UPDATES, BATCH, RATE = 2000, 512, 1e-3  # gradient steps, examples of each, step of Adam
 STARTS = Path(__file__).parent / "starts"
 
 
@@ -77,7 +76,8 @@ def clone(model: Any, policy: Policy, customers: int, noise: float, seed: int) -
     taught = count - count // 10  # the last to come are not taught
     labels = _with_noise(examples, noise, rng)
     optimizer = torch.optim.Adam(model.policy.parameters(), RATE)
-    for chosen in _batches(taught, rng):
+    for _ in range(UPDATES):
+        chosen = rng.integers(taught, size=BATCH)
         values, likelihood, _ = _evaluate(model, examples, chosen, labels[chosen])
         loss = -likelihood.mean() + 0.5 * (values.flatten() - examples.returns[chosen]).square().mean()
         optimizer.zero_grad()
@@ -133,12 +133,6 @@ def _with_noise(examples: Examples, noise: float, rng: np.random.Generator) -> t
     drawn = np.where(examples.masks, rng.random(examples.masks.shape), -1.0).argmax(axis=1)
     replaced = rng.random(len(drawn)) < noise
     return torch.as_tensor(np.where(replaced, drawn, examples.actions.numpy()))
-
-
-def _batches(count: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
-    for _ in range(PASSES):
-        order = rng.permutation(count)
-        yield from (order[first : first + BATCH] for first in range(0, count, BATCH))
 
 
 def _evaluate(model: Any, examples: Examples, chosen: Any, actions: torch.Tensor) -> Any:

@@ -66,14 +66,17 @@ def run(args: Args) -> int:
         ValueError: Something that is asked for is not allowed.
     """
     folder = args.resume or args.out or default_folder(args)
-    if args.resume is None:
-        args = check(args)
-        folder.mkdir(parents=True)
-        write_configuration(configuration(args), folder)
-        train(args, folder)
-    else:
-        args = stored(args)
-        go_on(args, folder)
+    args = check(args) if args.resume is None else stored(args)
+    try:
+        if args.resume is None:
+            folder.mkdir(parents=True)
+            write_configuration(configuration(args), folder)
+            train(args, folder)
+        else:
+            go_on(args, folder)
+    except KeyboardInterrupt:
+        print(f"stopped; go on: python -m agents.train --resume {folder}", file=sys.stderr)
+        raise
     if args.score_customers:
         score(folder, args.scenario, args.score_customers)
     print(f"score it again: python -m agents.score {folder} --scenario {args.scenario}")
@@ -245,7 +248,7 @@ def stored(args: Args) -> Args:
     }
     if load_scenario(content["scenario"]).to_dict() != content["scenario_content"]:
         raise ValueError(f"resume is '{folder}': its scenario {content['scenario']} has changed since")
-    return Args(**{name: content[name] for name in names}, learn=Hyperparameters(**learn))
+    return Args(**{name: content[name] for name in names}, resume=folder, learn=Hyperparameters(**learn))
 
 
 if __name__ == "__main__":

@@ -34,10 +34,10 @@ def run(module, *words):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(scope="module", params=["ppo", "maskable-ppo"])
-def trained(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / request.param
-    words = ["--scenario", "small-mixed", "--algo", request.param, "--seed", "3", "--out", folder, *SHORT]
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "ppo"
+    words = ["--scenario", "small-mixed", "--algo", "ppo", "--seed", "3", "--out", folder, *SHORT]
     done = run("agents.train", *words)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout
@@ -80,21 +80,6 @@ def test_a_router_is_refused_on_a_scenario_with_other_pools(trained):
     assert done.returncode == 2
     assert "fits scenarios with as many pools" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_the_same_seed_trains_the_same_router(tmp_path):
-    words = ["--scenario", "small-mixed", *SHORT[:-1], "0"]
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        assert run("agents.train", *words, "--seed", seed, "--out", tmp_path / name).returncode == 0
-    code = (
-        "import sys; from pathlib import Path; from agents.algorithms import load, weights_digest; "
-        "print([weights_digest(load(Path(p))[0]) for p in sys.argv[1:]])"
-    )
-    command = [sys.executable, "-c", code, *(str(tmp_path / name) for name in "abc")]
-    a, b, c = eval(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
-    assert a == b
-    assert a != c
 
 
 @pytest.fixture
