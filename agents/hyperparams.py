@@ -57,7 +57,9 @@ class Hyperparameters:
     clip_range: float | None = None
     """Most by which an update changes the chance of an action, as a share (PPO)."""
     ent_coef: float | None = None
-    """Weight of the entropy of the policy (PPO)."""
+    """Weight of the entropy of the policy at the start (PPO)."""
+    final_entropy: float | None = None
+    """Weight of the entropy at the end, as a share of that at the start (PPO)."""
     vf_coef: float | None = None
     """Weight of the critic's error (PPO)."""
     target_kl: float | None = None
@@ -87,7 +89,9 @@ NAMES = tuple(field.name for field in dataclasses.fields(Hyperparameters))
 ACTOR_CRITIC_ONLY = NAMES[NAMES.index("n_steps") : NAMES.index("buffer_size")]
 DQN_ONLY = NAMES[NAMES.index("buffer_size") :]
 # What goes to Stable-Baselines3 under its own name.
-LEARNERS = ("gamma", "batch_size", *ACTOR_CRITIC_ONLY, *DQN_ONLY)
+LEARNERS = tuple(
+    name for name in ("gamma", "batch_size", *ACTOR_CRITIC_ONLY, *DQN_ONLY) if name != "final_entropy"
+)
 
 LEAST = {
     **dict.fromkeys(("steps", "envs", "start_customers", "n_epochs", "buffer_size", "train_freq"), 1),
@@ -95,7 +99,15 @@ LEAST = {
     **dict.fromkeys(("customers", "n_steps", "batch_size"), 2),
     "learning_starts": 0,
 }
-SHARES = ("start_noise", "final_rate", "average", "gamma", "gae_lambda", "exploration_fraction")
+SHARES = (
+    "start_noise",
+    "final_rate",
+    "average",
+    "gamma",
+    "final_entropy",
+    "gae_lambda",
+    "exploration_fraction",
+)
 SHARES += ("exploration_final_eps",)
 POSITIVE = ("learning_rate", "clip_range", "target_kl")
 

@@ -8,7 +8,6 @@ and the best kept; at the end it is scored as baselines are. A run that was stop
 from __future__ import annotations
 
 import dataclasses
-import functools
 import sys
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -118,7 +117,7 @@ def train(args: Args, folder: Path) -> None:
         if args.learn.start != "none":
             teach(model, args, curve)
         model.set_logger(logger(folder))
-        model.learn(args.learn.steps, curve)
+        model.learn(args.learn.steps, callbacks(args, curve))
     finish(model, curve, folder)
 
 
@@ -132,7 +131,7 @@ def go_on(args: Args, folder: Path) -> None:
         curve = make_curve(args, folder, report)
         curve.restore(state)
         model.set_logger(logger(folder))
-        model.learn(left, curve, reset_num_timesteps=False)
+        model.learn(left, callbacks(args, curve), reset_num_timesteps=False)
     finish(model, curve, folder)
 
 
@@ -140,6 +139,7 @@ def make_model(args: Args) -> Any:
     """Return a learner that has learned nothing yet, with its environments; rewards have unit spread."""
     from stable_baselines3.common.vec_env import VecNormalize
 
+    from agents.schedule import Falling
     from pull_env.sb3 import VecRouter
 
     learn = args.learn
@@ -152,7 +152,7 @@ def make_model(args: Args) -> Any:
     return learner(args.algo)(
         policy,
         VecNormalize(envs, norm_obs=False, gamma=learn.gamma),
-        learning_rate=functools.partial(falling, learn.learning_rate, learn.final_rate),
+        learning_rate=Falling(learn.learning_rate, learn.final_rate),
         policy_kwargs=shape,
         seed=args.seed,  # the environments spawn theirs from it
         device="cpu",
@@ -171,11 +171,6 @@ def network(args: Args, local_size: int) -> tuple[Any, dict[str, Any]]:
     return policy, {"net_arch": {"pi": layers, "vf": layers}, "local_size": local_size}
 
 
-def falling(start: float, final: float, remaining: float) -> float:
-    """Return the step of Adam where a share of the run remains: it falls on a line to `final` x `start`."""
-    return start * (final + (1.0 - final) * remaining)
-
-
 def make_curve(args: Args, folder: Path, report: Report) -> Any:
     """Return what evaluates the learner on the way."""
     from agents.curve import Curve, Examiner
@@ -183,6 +178,16 @@ def make_curve(args: Args, folder: Path, report: Report) -> Any:
     scenario, learn = load_scenario(args.scenario), args.learn
     examiner = Examiner.of(scenario, args.algo, learn.layers, args.evaluation_customers, args.seed)
     return Curve(folder, examiner, -(-learn.steps // args.evaluations), learn.average, report)
+
+
+def callbacks(args: Args, curve: Any) -> list[Any]:
+    """Return what is called while the learner learns: the curve, and what changes on the way."""
+    from agents.schedule import Falling, FallingEntropy
+
+    learn = args.learn
+    if args.algo not in ACTOR_CRITIC:
+        return [curve]
+    return [FallingEntropy(Falling(learn.ent_coef, learn.final_entropy), learn.steps), curve]
 
 
 def teach(model: Any, args: Args, curve: Any) -> None:
