@@ -19,7 +19,7 @@ LEARN["maskable-ppo"], LEARN["qr-dqn"] = LEARN["ppo"], LEARN["dqn"]
 @pytest.fixture
 def short(monkeypatch):
     """Make evaluations short, and return what makes the arguments of a short run."""
-    monkeypatch.setattr(curve, "RUNS", 2)
+    monkeypatch.setattr(curve, "RUNS", 8)
     monkeypatch.setattr(curve, "FILL", 50)
     monkeypatch.setattr(curve, "UPDATE", 64)
     monkeypatch.setattr(cloning, "UPDATES", 250)
@@ -27,7 +27,7 @@ def short(monkeypatch):
     def args(out, algo="ppo", **given):
         names = {field.name for field in dataclasses.fields(train.Args)}
         learn = dataclasses.replace(LEARN[algo], **{k: given.pop(k) for k in list(given) if k not in names})
-        usual = {"evaluations": 3, "evaluation_customers": 300, "score_customers": 0}
+        usual = {"evaluations": 3, "evaluation_customers": 256, "score_customers": 0}
         return train.Args("small-mixed", algo, **{**usual, **given}, out=out, learn=learn)
 
     return args

@@ -31,7 +31,7 @@ def test_the_best_of_the_curve_is_kept(short, tmp_path, capsys):
         name: least[name] for name in ("customers", "weights", "choice", "cost")
     }
     model, configuration, _ = load(folder)
-    examiner = Examiner.of(SCENARIO, "ppo", (64, 64), 300, configuration["seed"])
+    examiner = Examiner.of(SCENARIO, "ppo", (64, 64), 256, configuration["seed"])
     assert examiner.examine(actor(model), best["choice"]).cost.mean == best["cost"]["mean"]
     final = examiner.examine(actor(load(folder / "final.zip")[0]), "best action")
     assert final.cost.mean == next(r for r in rows[7:] if r["weights"] == "latest")["cost"]["mean"]
