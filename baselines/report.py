@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -159,12 +160,27 @@ def workload_line(scenario: Scenario) -> str:
         parts.append(f"service {service.law}{_parameters(service)}")
     if isinstance(scenario.shares, HotRouter):
         parts.append(f"hot router{_parameters(scenario.shares)}")
+    if scenario.news is not None:
+        parts.append(f"news{_changed(scenario.news)}")
+    if scenario.faults is not None:
+        parts.append(f"faults{_changed(scenario.faults)}")
     return ", ".join(parts)
 
 
 def _parameters(part: object) -> str:
     """Return the fields of a part of a scenario, in brackets."""
     given = {each.name: getattr(part, each.name) for each in fields(part) if each.init}  # type: ignore[arg-type]
+    return _in_brackets(given)
+
+
+def _changed(part: object) -> str:
+    """Return the fields of a part of a scenario that are not as by default, in brackets."""
+    given = {each.name: getattr(part, each.name) for each in fields(part)}  # type: ignore[arg-type]
+    usual = {each.name: each.default for each in fields(part)}  # type: ignore[arg-type]
+    return _in_brackets({name: value for name, value in given.items() if value != usual[name]})
+
+
+def _in_brackets(given: dict[str, Any]) -> str:
     texts = [f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in given.items() if v is not None]
     return f" ({', '.join(texts)})" if texts else ""
 

@@ -32,9 +32,12 @@ MEASURES = (
     "response",
     "p_wait",
     "p_block",
+    "p_lost",
     "mean_number",
     "busy",
     "messages",
+    "stale",
+    "missed",
     "wait_quantiles",
     "cost",
 )

@@ -24,6 +24,7 @@ from pull_env.laws import (
 from pull_env.policy import Announce, Cycle, Inspect, Policy, Probe, Recall, Send, Take, load_policy
 from pull_env.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_scenario, scenario_names
 from pull_env.seeds import spawn_seeds
+from pull_env.troubles import Drain, Faults, News
 
 if TYPE_CHECKING:
     from pull_env.envs.aec import aec_env, parallel_env
@@ -41,15 +42,18 @@ __all__ = [
     "Cycle",
     "Day",
     "Deterministic",
+    "Drain",
     "Driver",
     "Empirical",
     "Erlang",
     "Exponential",
+    "Faults",
     "HotRouter",
     "Hyperexponential",
     "Inspect",
     "Lognormal",
     "Modulated",
+    "News",
     "Pareto",
     "Policy",
     "Pool",

@@ -243,6 +243,8 @@ def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, str, Es
     yield "response", "response", result.response, "time units, wait plus service"
     yield "P(wait)", "p_wait", result.p_wait, "share of accepted customers"
     yield "P(block)", "p_block", result.p_block, "share of all customers"
+    if scenario.faults is not None and scenario.faults.customers == "lost":
+        yield "P(lost)", "p_lost", result.p_lost, "share of all customers, with a server that failed"
     yield "E[N]", "mean_number", result.mean_number, "customers in the system"
     for j, (pool, busy) in enumerate(zip(scenario.pools, result.busy, strict=True)):
         yield f"busy, pool {j}", f"busy {j}", busy, f"share of its {pool.size} servers at rate {pool.rate:g}"
@@ -250,6 +252,9 @@ def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, str, Es
     for kind, messages in result.messages.items():
         if kind != "total":
             yield f"  {kind}", kind, messages, "a customer"
+    if scenario.news is not None:
+        yield "  stale", "stale", result.stale, "pull-messages that came too late, a customer"
+        yield "  lost", "missed", result.missed, "of all, a customer"
 
 
 def find_policy(name_or_path: str) -> Policy:

@@ -64,12 +64,13 @@ class Arrays:
     pools: Array  # (J,) POOL
     routers: Array  # (R,) ROUTER
     lists: Array  # (R, J) LIST
-    memory: Array  # (R, G, M) MEMORY  G groups of servers: the pools, or all in one
+    memory: Array  # (R, G) of `state.memory_row`  G groups of servers: the pools, or all in one
     servers: Array  # (n,) SERVER
-    messages: Array  # (R, n) int32  stale protocol: slots of messages, -1: not out
-    ages: Array  # (n,) AGE by server; stale protocol: (R n,) by router and server
+    messages: Array  # (R, n) int32  where messages may be stale: their slots, -1: not held
+    ages: Array  # (n,) AGE by server; where messages may be stale: (R n,) by router and server
     slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
     asked: Array  # (largest at_most,) int32  servers probed for the customer at hand, or for the last one
+    silent: Array  # (largest at_most,) int32  troubled: 1: that server did not answer
     sampled: Array  # (announce.sample,) int32  routers sampled by the server that announced itself last
     limits: Array  # (n,) int32  longest queues that the table of `Lookup` tells apart
     table: Array  # (product of limits + 1,) int32  its servers
@@ -77,8 +78,13 @@ class Arrays:
     by_held: Index  # routers by messages held (one group)
     work: Array  # (n,) WORK
     heap: Array  # (n,) HEAP  next departures of servers that work, a heap by (due, server)
+    conditions: Array  # (J,) CONDITION
+    health: Array  # (n,) HEALTH
+    drains: Array  # (drains,) DRAIN
     law: Array  # (Q, J) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
     waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
+    soon: Array  # (cells,) HEAP  events that are no departures
+    events: Array  # (cells,) EVENT  what they are, the free ones linked
     gaps: Array  # (F,) float64  times between the arrivals that come next
     sizes: Array  # (F,) float64  their service requirements, mean 1
     fed_routers: Array  # (F,) int32  whom they ask; -1: drawn by the routers' shares
@@ -93,14 +99,18 @@ class Arrays:
             if isinstance(value, Index):
                 value.link()
             head[name] = (value.record if isinstance(value, Index) else value).ctypes.data
-        head["F"] = self.gaps.size
+        self._link_sizes()
 
     def link_fed(self) -> None:
         """Write the addresses of the arrays FED into the head: all of them take ten times as long."""
         head = self.head[0]
         for name in FED:
             head[name] = getattr(self, name).ctypes.data
-        head["F"] = self.gaps.size
+        self._link_sizes()
+
+    def _link_sizes(self) -> None:
+        """Write to the head how long the arrays are that are replaced as the run goes on."""
+        self.head["F"], self.head["cells"] = self.gaps.size, self.events.size
 
     def gather(self, room: Array | None = None) -> None:
         """Move the small arrays side by side into `room`, (bytes,) uint8, from a cache line on.
@@ -249,4 +259,4 @@ def wipe(levels: Array) -> None:
 ADDRESSES = tuple(each.name for each in fields(Arrays) if each.name not in ("head", "room"))
 INDEX_ADDRESSES = ("lowest", "order", "place", "above")
 PLACES = {name: state.HEAD.fields[name][1] // 8 for name in ADDRESSES}  # type: ignore[index]  # words of the head
-FED = ("waiting", "gaps", "sizes", "fed_routers", "fed_phases")
+FED = ("waiting", "soon", "events", "gaps", "sizes", "fed_routers", "fed_phases")

@@ -29,12 +29,15 @@ class Result:
 
     Attributes:
         wait: Time in queue of an accepted customer, before its service starts; time units.
-        response: Wait plus service.
+        response: Wait plus service, or until the customer is lost.
         p_wait: Share of accepted customers that found their server busy.
         p_block: Share of all arrivals that were blocked.
-        mean_number: Customers in the system, averaged over time.
+        p_lost: Share of all arrivals that were accepted, but lost with a server that failed.
+        mean_number: Customers in the system, those that wait for answers included, averaged over time.
         busy: Share of busy servers, averaged over time, a pool each.
         messages: Messages an arriving customer, by kind (pull, remove, probe, update) and in total.
+        stale: Pull-messages an arriving customer that did not stand any more when they came.
+        missed: Messages an arriving customer that got lost.
         wait_quantiles: Quantiles of the wait of accepted customers, by probability.
         cost: Cost an arriving customer, at the prices of the scenario.
         stable: Whether the drift test found no pool whose queues grow.
@@ -50,9 +53,12 @@ class Result:
     response: Estimate
     p_wait: Estimate
     p_block: Estimate
+    p_lost: Estimate
     mean_number: Estimate
     busy: tuple[Estimate, ...]
     messages: dict[str, Estimate]
+    stale: Estimate
+    missed: Estimate
     wait_quantiles: dict[float, Estimate]
     cost: Estimate
     stable: bool
@@ -65,7 +71,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values; an estimate as mean, low, high and count."""
-        single = ("wait", "response", "p_wait", "p_block", "mean_number", "cost")
+        single = ("wait", "response", "p_wait", "p_block", "p_lost", "mean_number", "stale", "missed", "cost")
         plain = ("stable", "customers", "warmup", "replications", "seed", "seconds")
         return {
             **{name: getattr(self, name).to_dict() for name in single},
@@ -138,9 +144,12 @@ def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: in
         response=claim(samples["response"]),
         p_wait=claim(samples["p_wait"]),
         p_block=claim(samples["p_block"]),
+        p_lost=claim(samples["p_lost"]),
         mean_number=claim(samples["mean_number"]),
         busy=tuple(claim(samples[f"busy {j}"]) for j in range(len(scenario.pools))),
         messages={kind: claim(samples[kind]) for kind in (*KINDS, "total")},
+        stale=claim(samples["stale"]),
+        missed=claim(samples["missed"]),
         wait_quantiles={p: q if stable else unclaimed(q.count) for p, q in quantiles.items()},
         cost=claim(samples["cost"]),
         stable=stable,
@@ -173,7 +182,8 @@ def is_stable(scenario: Scenario, inside: Array) -> bool:
 
 def gains(first: Array, last: Array) -> dict[str, Array]:
     """Return by how much each field of a record grew."""
-    return {name: last[name] - first[name] for name in first.dtype.names or ()}
+    with np.errstate(invalid="ignore"):  # times of what never happens are infinite
+        return {name: last[name] - first[name] for name in first.dtype.names or ()}
 
 
 def measures(
@@ -200,6 +210,9 @@ def measures(
         "response": (waits + service) / some,
         "p_wait": pools["waited"].sum(axis=1) / some,
         "p_block": blocked / arrived,
+        "p_lost": head["failed"] / arrived,
+        "stale": head["stale"] / arrived,
+        "missed": head["missed"] / arrived,
         "mean_number": pools["area"].sum(axis=1) / head["now"],
     }
     for kind in KINDS:
@@ -208,6 +221,6 @@ def measures(
     for j, pool in enumerate(scenario.pools):
         result[f"busy {j}"] = pools["busy_area"][:, j] / (head["now"] * pool.size)
     prices = scenario.prices
-    paid = prices.message * result["total"] + prices.block * result["p_block"]
+    paid = prices.message * result["total"] + prices.block * (result["p_block"] + result["p_lost"])
     result["cost"] = prices.wait * waits / arrived + paid
     return result

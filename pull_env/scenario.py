@@ -31,6 +31,7 @@ from pull_env.checks import (
     text,
 )
 from pull_env.laws import Empirical, Exponential, Law, expect_law, law_of
+from pull_env.troubles import Faults, News, faults_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -118,6 +119,8 @@ class Scenario:
             ones with their sizes among them; None for Poisson arrivals.
         service: The law of service requirements, one of `pull_env.laws`; a server serves a requirement in
             requirement / rate. None for exponential ones.
+        news: How messages travel; None: they come at once.
+        faults: How servers and routers fail; None: they do not.
         name: Name of the scenario in tables and rows.
         version: Goes up whenever a number of a named scenario changes.
 
@@ -133,6 +136,8 @@ class Scenario:
     prices: Prices = field(default_factory=Prices)
     arrivals: Arrivals | None = None
     service: Law | None = None
+    news: News | None = None
+    faults: Faults | None = None
     name: str = "custom"
     version: int = 1
 
@@ -147,6 +152,11 @@ class Scenario:
         assign(self, name=text("name", self.name))
         self._settle_rate()
         self._settle_workload()
+        if self.news is not None:
+            expect("news", self.news, News)
+        if self.faults is not None:
+            expect("faults", self.faults, Faults)
+            self.faults.check(len(self.pools))
 
     def _settle_workload(self) -> None:
         if self.arrivals is not None:
@@ -205,12 +215,17 @@ class Scenario:
 
     @property
     def markov(self) -> bool:
-        """Whether arrivals are Poisson streams of fixed shares, and service exponential.
+        """Whether arrivals are Poisson streams of fixed shares, service exponential, and nothing troubles it.
 
         Only then the Markov clock serves it, and theory knows it.
         """
         poisson = self.arrivals is None and not isinstance(self.shares, HotRouter)
-        return poisson and self.service in (None, Exponential())
+        return poisson and self.service in (None, Exponential()) and not self.troubled
+
+    @property
+    def troubled(self) -> bool:
+        """Whether messages take time or get lost, or servers or routers fail."""
+        return any(part is not None and part.troubles for part in (self.news, self.faults))
 
     @property
     def replay(self) -> Trace | None:
@@ -219,7 +234,12 @@ class Scenario:
 
     @property
     def unlimited(self) -> bool:
-        """Whether no server has a limit, so that no customer is ever blocked."""
+        """Whether no server has a limit or accepts nothing at times, so that no customer is ever blocked."""
+        return self.endless and not (self.faults and self.faults.blocks)
+
+    @property
+    def endless(self) -> bool:
+        """Whether no server has a limit."""
         return all(pool.buffer is None for pool in self.pools)
 
     @property
@@ -237,8 +257,8 @@ class Scenario:
         """Return the scenario that `to_dict` or a TOML file describes.
 
         Args:
-            data: Values by field name; pools, prices, arrivals and service are mappings themselves, and so
-                are shares of a hot router.
+            data: Values by field name; pools, prices, arrivals, service, news and faults are mappings
+                themselves, and so are shares of a hot router.
 
         Raises:
             ScenarioError: If a key is unknown or missing, or a value is not allowed.
@@ -252,6 +272,10 @@ class Scenario:
             values["arrivals"] = arrivals_of(values["arrivals"], "arrivals")
         if values.get("service") is not None:
             values["service"] = law_of(values["service"], "service")
+        if values.get("news") is not None:
+            values["news"] = build(News, values["news"], "news")
+        if values.get("faults") is not None:
+            values["faults"] = faults_of(values["faults"], "faults")
         if isinstance(values.get("shares"), Mapping):
             values["shares"] = build(HotRouter, values["shares"], "shares")
         return cls(**values)

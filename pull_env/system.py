@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.arrays import ADDRESSES, Array, Arrays, Index, shell
-from pull_env.kernels import run, state, stream, tally
+from pull_env.kernels import faults, run, state, stream, tally
+from pull_env.kernels.instructions import LANES
 from pull_env.policy import Announce, Inspect, Lookup, Memory, PolicyError, Probe, Recall, Step, Take
 from pull_env.scenario import Scenario
+from pull_env.troubles import Faults, News
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,7 +35,9 @@ RANKS = {
     "queue then speed": state.BY_QUEUE_THEN_SPEED,
     "work": state.BY_WORK,
 }
-NUMBERS = [name for name in state.HEAD.names or () if name not in ADDRESSES and name != "F"]
+FATES = {"wait": state.WAIT, "lost": state.LOST, "restart": state.AGAIN}
+NUMBERS = [name for name in state.HEAD.names or () if name not in (*ADDRESSES, "F", "cells")]
+EVENTS_EACH = 4  # of a customer: a pull-message, a remove-message, and room for what servers do meanwhile
 
 
 class Customers(NamedTuple):
@@ -113,9 +117,9 @@ def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
     return bits
 
 
-def rules(announce: Announce | None, complete: bool, calendar: bool) -> int:
+def rules(announce: Announce | None, complete: bool, calendar: bool, troubled: bool) -> int:
     """Return the traits of a run that are no KEEP_* bits."""
-    traits = state.COMPLETE * complete | state.CALENDAR * calendar
+    traits = state.COMPLETE * complete | state.CALENDAR * calendar | state.TROUBLED * troubled
     if announce is not None:
         traits |= state.STALE * (not announce.withdraw) | state.CHOOSY * (announce.recipient == "fewest")
     return traits
@@ -168,7 +172,12 @@ class Simulator:
         self.announce = announce and announce.on(scenario)
         self._traits = keeps(steps, self.announce) | keep
         self._memory = memory or Memory()
-        self._traits |= rules(self.announce, self._memory.complete(scenario.servers), workload is not None)
+        complete, troubled = self._memory.complete(scenario.servers), scenario.troubled
+        self._traits |= rules(self.announce, complete, workload is not None, troubled)
+        if self._traits & state.TROUBLED and workload is None:
+            raise PolicyError(
+                f"workload is None: {scenario.name} has troubles, which need the calendar clock"
+            )
         tables = {step for step in steps if isinstance(step, Lookup)}
         if len(tables) > 1:
             raise PolicyError(f"steps have {len(tables)} different tables of lookup: there can be only one")
@@ -228,6 +237,8 @@ class Simulator:
             self._feed = self.workload(np.random.SeedSequence(seed, spawn_key=(episode, 0)))
             self.supply()
         run.start(self.address)
+        if self._traits & state.TROUBLED:
+            faults.begin(self.address)
         self._rollout(self.address, 0, 0, 0)
 
     def twin(self, room: Array) -> Simulator:
@@ -237,11 +248,16 @@ class Simulator:
         return other
 
     def run(self, chain: Array, customers: int) -> int:
-        """Place `customers` customers by `chain`; return how many there were: fewer where a trace ended."""
+        """Place `customers` customers by `chain`; return how many there were: fewer where a trace ended.
+
+        Raises:
+            RuntimeError: There was no room for all events of a troubled system, so that the run is void.
+        """
         left = customers
         while left and self.waiting_customer:
             block = min(left, self.supply())
             left -= self._rollout(self.address, chain.ctypes.data, chain.size, block)
+        self._check_events()
         return customers - left
 
     def supply(self) -> int:
@@ -256,9 +272,28 @@ class Simulator:
             left = arrays.gaps.size
             self._fed_all = left == 0
             arrays.waiting = grow(arrays.waiting, int(arrays.pools["inside"].sum()) + left + 2)
+            self._grow_events(EVENTS_EACH * left)
             arrays.head["fed"] = 0
             arrays.link_fed()
         return max(left, 1)  # at least the customer at hand, even if nobody follows
+
+    def _grow_events(self, more: int) -> None:
+        """Give room for `more` events beyond those pending."""
+        if not self._traits & state.TROUBLED:
+            return
+        self._check_events()
+        arrays = self.arrays
+        arrays.events = grow(arrays.events, int(arrays.head["pending"][0]) + more)
+        old, arrays.soon = arrays.soon, np.zeros(arrays.events.size, state.HEAP)
+        arrays.soon[: old.size] = old
+
+    def _check_events(self) -> None:
+        """Refuse to go on where there was no room for an event."""
+        if self.arrays.head["overflow"][0]:
+            raise RuntimeError(
+                f"more than {self.arrays.events.size} events were pending on {self.scenario.name}: "
+                "news.repeat, or a time of faults, is too short against the time between two arrivals"
+            )
 
     def _take(self, fed: Customers) -> None:
         """Let the kernels read `fed`."""
@@ -277,8 +312,9 @@ class Simulator:
         """Return arrays of 0."""
         head, announce, calendar = self._constants[0][0], self.announce, self.workload is not None
         n, J, R, Q = int(head["n"]), int(head["J"]), int(head["R"]), int(head["Q"])
-        stale = announce is not None and not announce.withdraw
-        remembered = (R, int(head["G"]), int(head["M"])) if self._traits & state.KEEP_MEMORY else (1, 1, 1)
+        troubled = self._traits & state.TROUBLED
+        stale = announce is not None and (not announce.withdraw or bool(troubled))
+        remembered = (R, int(head["G"])) if self._traits & state.KEEP_MEMORY else (1, 1)
         limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
         levels = state.LEVELS if self._traits & state.KEEP_QUEUE_INDEX else 1
         return Arrays(
@@ -286,12 +322,13 @@ class Simulator:
             pools=np.zeros(J, state.POOL),
             routers=np.zeros(R, state.ROUTER),
             lists=np.zeros((R, J), state.LIST),
-            memory=np.zeros(remembered, state.MEMORY),
+            memory=np.zeros(remembered, state.memory_row(int(head["M"]))),
             servers=np.zeros(n, state.SERVER),
             messages=np.zeros((R, n) if stale else (1, 1), np.int32),
             ages=np.zeros((R * n if stale else n) if self._traits & state.KEEP_AGE else 1, state.AGE),
             slots=np.zeros((R, n) if announce else (1, 1), np.int32),
             asked=np.zeros(self._asked, np.int32),
+            silent=np.zeros(self._asked if troubled else 1, np.int32),
             sampled=np.zeros(max(1, head["recipient"]), np.int32),
             limits=np.zeros(len(limits), np.int32),
             table=np.zeros(len(table), np.int32),
@@ -299,8 +336,13 @@ class Simulator:
             by_held=Index.of(self._router_count, n + 1),
             work=np.zeros(n if calendar else 1, state.WORK),
             heap=np.zeros(n if calendar else 1, state.HEAP),
+            conditions=_conditions(self.scenario) if troubled else np.zeros(1, state.CONDITION),
+            health=np.zeros(n if troubled else 1, state.HEALTH),
+            drains=_drains(self.scenario) if troubled else np.zeros(0, state.DRAIN),
             law=np.zeros((Q, J), np.int64),
-            waiting=free_cells(0, 1),
+            waiting=free_cells(state.CELL, 0, 1),
+            soon=np.zeros(1, state.HEAP),
+            events=free_cells(state.EVENT, 0, 1),
             gaps=np.zeros(0),
             sizes=np.zeros(0),
             fed_routers=np.zeros(0, np.int32),
@@ -309,29 +351,44 @@ class Simulator:
 
     def _fill(self) -> None:
         """Write the state before the first customer to arrays of 0; addresses in the head stay."""
-        arrays, scenario, memory = self.arrays, self.scenario, self._memory
+        arrays, scenario = self.arrays, self.scenario
         head, arrays.pools[:], arrays.routers[:] = self._constants
         for name in NUMBERS:
             arrays.head[name] = head[name]
         arrays.servers["pool"] = np.repeat(np.arange(len(scenario.pools)), arrays.pools["size"])
-        arrays.lists["oldest"] = arrays.lists["newest"] = arrays.lists["best"] = -1
+        arrays.lists["oldest"] = arrays.lists["newest"] = -1
         arrays.servers["holder"] = arrays.servers["slot"] = -1
         arrays.messages[...] = -1
         arrays.lists["slots"] = (
             scenario.servers * np.arange(scenario.routers)[:, None] + arrays.pools["start"]
         )
-        arrays.memory["server"], arrays.memory["when"] = -1, -np.inf
-        if memory.complete(scenario.servers) and self._traits & state.KEEP_MEMORY:
-            arrays.memory["server"] = np.arange(scenario.servers)
-            arrays.lists["best"] = arrays.pools["start"]
+        self._forget()
         if self._table is not None:
             arrays.limits[:], arrays.table[:] = self._table.limits, self._table.servers
         arrays.by_queue.fill(self._pool_sizes)
         arrays.by_held.fill(self._router_count)
         if self.workload is not None:
-            arrays.waiting = free_cells(0, 1)
+            arrays.waiting = free_cells(state.CELL, 0, 1)
+            self._settle_troubles()
             self._take(Customers(np.zeros(0), np.zeros(0)))
             arrays.link_fed()
+
+    def _settle_troubles(self) -> None:
+        """Write the state before the first event of a troubled system."""
+        if not self._traits & state.TROUBLED:
+            return
+        arrays, scenario = self.arrays, self.scenario
+        arrays.conditions[:], arrays.drains[:] = _conditions(scenario), _drains(scenario)
+        first = 4 * scenario.servers + scenario.routers + arrays.drains.size + 1
+        arrays.events, arrays.soon = free_cells(state.EVENT, 0, first), np.zeros(first, state.HEAP)
+
+    def _forget(self) -> None:
+        """Let no router remember a server, or each all servers, idle; places beyond theirs stay empty."""
+        rows, memory, n = self.arrays.memory, self._memory, self.scenario.servers
+        rows["server"], rows["queue"], rows["when"] = -1, state.UNLIMITED, np.inf
+        rows["when"][..., : memory.size] = -np.inf
+        if memory.complete(n) and self._traits & state.KEEP_MEMORY:
+            rows["server"][..., :n], rows["queue"][..., :n] = np.arange(n), 0
 
     def _head(self) -> Array:
         """Return the constants of a run and the sizes, (1,) HEAD."""
@@ -340,7 +397,8 @@ class Simulator:
         n, J = scenario.servers, len(scenario.pools)
         total = scenario.total_arrival_rate + scenario.capacity
         head["n"], head["J"], head["R"], head["traits"] = n, J, scenario.routers, self._traits
-        head["G"], head["M"] = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
+        head["G"], remembered = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
+        head["M"] = -(-remembered // LANES) * LANES
         head["Q"] = tally.BINS if calendar else state.LEVELS
         head["tick"] = 1.0 if calendar else 1.0 / total
         head["arrival_cut"] = round(scenario.total_arrival_rate / total * 2**32)
@@ -349,6 +407,12 @@ class Simulator:
                 announce.threshold,
                 min(announce.sample or 0, scenario.routers),
             )
+        if self._traits & state.TROUBLED:
+            news, troubles = scenario.news or News(), scenario.faults or Faults()
+            head["delay"], head["random_delay"] = news.delay, news.delay > 0 and news.law == "exponential"
+            head["loss"], head["timeout"] = round(news.loss * 2**32), news.patience
+            head["repeat"], head["restart"] = news.repeat or np.inf, troubles.restart or np.inf
+            head["customers"], head["drainings"] = FATES[troubles.customers], len(_drains(scenario))
         return head
 
 
@@ -373,20 +437,39 @@ def _routers(scenario: Scenario, tick: float) -> Array:
     return routers
 
 
+def _conditions(scenario: Scenario) -> Array:
+    troubles, conditions = scenario.faults or Faults(), np.zeros(len(scenario.pools), state.CONDITION)
+    conditions["open"], conditions["factor"] = 1, troubles.factor
+    for name in ("up", "down", "normal", "slow"):
+        conditions[name] = getattr(troubles, name) or np.inf
+    if troubles.pools is not None:  # the others never fail nor slow down
+        others = [j for j in range(len(scenario.pools)) if j not in troubles.pools]
+        conditions["up"][others] = conditions["normal"][others] = np.inf
+    return conditions
+
+
+def _drains(scenario: Scenario) -> Array:
+    drains = () if scenario.faults is None else scenario.faults.drains
+    turns = [(drain.at, drain.pool, 0) for drain in drains]
+    turns += [(drain.until, drain.pool, 1) for drain in drains if drain.until is not None]
+    return np.array(turns, state.DRAIN)
+
+
 def _numbers(values: Any) -> Floats:
     """Return `values` as the kernels read them: float64, side by side."""
     return np.ascontiguousarray(values, np.float64)
 
 
-def free_cells(first: int, count: int) -> Array:
-    """Return `count` free cells, numbered from `first`, each linked to the next."""
-    cells = np.zeros(count, state.CELL)
+def free_cells(kind: np.dtype[Any], first: int, count: int) -> Array:
+    """Return `count` free cells, CELL or EVENT, numbered from `first`, each linked to the next."""
+    cells = np.zeros(count, kind)
     cells["next"] = np.arange(first + 1, first + count + 1)
     return cells
 
 
 def grow(cells: Array, needed: int) -> Array:
-    """Return `cells` with room for `needed` customers: new ones continue the chain of free cells."""
+    """Return `cells` with room for `needed`: new ones continue the chain of free cells."""
     if needed <= cells.size:
         return cells
-    return np.concatenate([cells, free_cells(cells.size, max(needed, 2 * cells.size) - cells.size)])
+    more = free_cells(cells.dtype, cells.size, max(needed, 2 * cells.size) - cells.size)
+    return np.concatenate([cells, more])

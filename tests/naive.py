@@ -81,6 +81,7 @@ class Router:
         self.entries = [entry for entries in self.memory.values() for entry in entries] if own else shared
         self.turn, self.credit, self.last = {}, Counter(), None  # round robin; the last to announce itself
         self.seen, self.recent = 0.0, Counter(gap=gap)
+        self.came = dict.fromkeys(pools, 0.0)  # mean time at which its messages came
 
     def note(self, name, value):
         self.recent[name] += (value - self.recent[name]) / 16
@@ -99,10 +100,11 @@ class Naive:
             levels,
         )
         self.streams = [Stream(words) for words in spawn(seed, episode).tolist()]
-        self.arrival_stream, self.message_stream, self.policy_stream = self.streams
+        self.arrival_stream, self.message_stream, self.policy_stream, *_ = self.streams
         self.feed, self.fed = workload and workload(np.random.SeedSequence(seed, spawn_key=(episode, 0))), []
         self.advance = self.advance_calendar if workload else self.advance_markov
         self.now, self.size, self.wait, self.lost, self.count = 0.0, 0.0, 0.0, False, Counter()
+        self.asking = 0.0
         rate, events = scenario.total_arrival_rate, scenario.total_arrival_rate + scenario.capacity
         self.arrival_cut, tick = round(rate / events * 2**32), 1.0 if self.feed else 1.0 / events
         self.pools, self.servers = [], []
@@ -110,7 +112,7 @@ class Naive:
             self.pools.append(Pool(j, spec, len(self.servers), levels))
             self.servers += self.pools[-1].servers
         gaps = [1 / (share * rate * tick) if share else math.inf for share in scenario.router_shares]
-        memory = memory or policy.memory
+        self.memory = memory = memory or policy.memory
         self.routers = [Router(r, self.pools, self.servers, memory, gap) for r, gap in enumerate(gaps)]
         self.by_held = Ranking(self.routers, len(self.servers) + 1)
         shares = np.cumsum([len(pool.servers) * pool.rate for pool in self.pools]) / scenario.capacity
@@ -126,7 +128,7 @@ class Naive:
     def run(self, customers):
         for _ in range(customers):
             if self.router:
-                self.asked = []  # servers, for the customer at hand
+                self.asked, self.asking = [], 0.0  # servers, and how long, for the customer at hand
                 choices = (getattr(self, step.kind)(self.router, step) for step in self.policy.steps)
                 self.assign(self.router, next(filter(None, choices)))  # None from a step that cannot act
                 self.advance()
@@ -162,13 +164,19 @@ class Naive:
             return
         gap, self.size, *given = self.fed.pop(0)
         arrival = self.now + gap
-        while due := [(t, s.number) for s in self.servers for t in s.departures[:1] if t <= arrival]:
-            self.now, number = min(due)
-            self.depart(self.servers[number])
+        while self.next_event(arrival):
+            pass
         self.now = arrival
         self.arrive(
             self.routers[given[0]] if given else self.router_alias.pick(self.arrival_stream.draw()[1])
         )
+
+    def next_event(self, arrival):
+        due = [(t, s.number) for s in self.servers for t in s.departures[:1] if t <= arrival]
+        if due:
+            self.now, number = min(due)
+            self.depart(self.servers[number])
+        return bool(due)
 
     def arrive(self, router):
         self.router = router
@@ -183,9 +191,12 @@ class Naive:
         server.departures = server.departures[1:]
         server.pool.by_queue.move(server, server.queue)
         self.count["departures"] += 1
-        if self.announce and server.queue < self.announce.threshold and not server.announced:
+        if self.available(server) and not server.announced:
             self.count["pulls"] += 1
-            self.hold(self.recipient(), server)
+            self.tell(self.recipient(), server)
+
+    def available(self, server):
+        return self.announce and server.queue < self.announce.threshold
 
     def assign(self, router, server):
         self.sender, self.target = router, server
@@ -200,6 +211,9 @@ class Naive:
             holder = next(holder for holder in self.routers if server in holder.by_age)
             self.drop(holder, server)
             self.count["removes"] += holder is not router
+        self.note_assignment(router, server)
+
+    def note_assignment(self, router, server):
         for entry in router.known(server.pool):
             if entry[0] is server:
                 entry[1] = min(entry[1] + 1, server.pool.buffer)
@@ -211,17 +225,29 @@ class Naive:
         pool.by_queue.move(server, server.queue)
         self.wait = found * (1 / pool.rate)
         if self.feed:
-            starts, service = server.departures[-1] if found else self.now, self.size / pool.rate
+            starts, service = self.stay(server, server.departures[-1] if found else self.now)
             server.departures.append(starts + service)
-            self.wait = starts - self.now
-            pool.tally.update(wait=self.wait, service=service)
+            self.wait = starts - self.now + self.asking
+            pool.tally.update(wait=self.wait, service=service, area=self.asking)
         pool.tally.update(accepted=1, waited=found > 0, found=found)
         pool.law[wait_bin(self.wait) if self.feed else min(found, self.levels - 1)] += 1
 
+    def stay(self, server, starts):
+        return starts, self.size / server.pool.rate
+
     def hold(self, router, server):
-        server.announced, router.last = True, server
+        server.announced = True
+        self.keep(router, server)
+
+    tell = hold
+
+    def keep(self, router, server):
+        router.last = server
         if server not in router.by_age:  # a second, stale one changes nothing
             router.slots[server.pool].append(server)
+            held = len(router.slots[server.pool])
+            came = router.came[server.pool]
+            router.came[server.pool] = came + (self.now - came) / held if held > 1 else self.now
             router.by_age.append(server)
             self.by_held.move(router, len(router.by_age))
 
@@ -278,26 +304,37 @@ class Naive:
 
     def probe(self, router, step):
         asked, group = self.asked, self if step.pool is None else self.pools[step.pool]
+        answers = []  # servers that gave one
         while len(asked) < (step.at_most if step.replace else min(step.at_most, len(group.servers))):
             server = self.send(router, step)
             if server in asked and not step.replace:
                 continue
             asked.append(server)
-            self.count["probes"] += 2
+            if not self.answers(server, step):
+                continue
+            answers.append(server)
             router.note(("answer", server.pool), server.queue / server.pool.rate)
             router.note(("idle", server.pool), server.queue == 0)
             if step.stop_at is not None and server.queue / server.pool.rate <= step.stop_at:
                 break
-        best = min(asked, key=lambda s: self.merit(s, s.queue, step.rank))  # the first of equals
+        merits = [self.merit(s, s.queue, step.rank) for s in answers]
+        best, least = asked[0], math.inf  # if nobody answers
+        if answers:
+            least = min(merits)
+            best = answers[merits.index(least)]  # the first of equals
         if step.recall:
             pool = None if step.pool is None else self.pools[step.pool]
             known = [entry for entry in router.known(pool) if entry[0] not in asked]
             rivals = [(self.merit(m[0], m[1], step.rank), -m[2], k, m[0]) for k, m in enumerate(known)]
-            if rivals and min(rivals)[0] < self.merit(best, best.queue, step.rank):
+            if rivals and (not answers or min(rivals)[0] < least):
                 best = min(rivals)[3]
-        for server in asked:
+        for server in answers:
             self.remember(router, server, server.queue)
         return best
+
+    def answers(self, server, step):
+        self.count["probes"] += 2
+        return True
 
     def last(self, router, step):
         return router.last

@@ -34,7 +34,7 @@ SYSTEMS = {
 }
 
 
-@pytest.fixture(params=[1 << 18, 600], ids=["most small", "few small"])
+@pytest.fixture(params=[1 << 18, 1000], ids=["most small", "few small"])
 def limit(request, monkeypatch):
     """The bytes up to which an array is small."""
     monkeypatch.setattr(arrays, "SMALL", request.param)
@@ -58,7 +58,7 @@ def content(simulator):
         elif name == "head":
             found |= {field: array[field].tolist() for field in array.dtype.names if not hasattr(held, field)}
         else:
-            found[name] = array.tolist()
+            found[name] = [array[field].tolist() for field in array.dtype.names or [...]]
     return found
 
 

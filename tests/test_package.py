@@ -63,7 +63,7 @@ def test_imports_point_one_way():
 
 def test_only_one_module_knows_the_compiler():
     for path in (ROOT / "pull_env").rglob("*.py"):
-        if path.name != "jit.py":
+        if path.name not in ("jit.py", "instructions.py"):
             assert "numba" not in {module.partition(".")[0] for module in imports(path)}, path
 
 

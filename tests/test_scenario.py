@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pull_env import Faults, News
 from pull_env import scenario as module
 from pull_env.arrivals import Batches, Bursts, HotRouter
 from pull_env.laws import Pareto
@@ -64,6 +65,20 @@ PRESETS = {
         (Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.8, shares=HotRouter(0.5, every=50.0)
     ),
     "batches": Scenario((Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, arrivals=Batches(10.0)),
+    "slow-news": Scenario(
+        (Pool(50, 1.5), Pool(50, 0.5)),
+        routers=10,
+        load=0.8,
+        news=News(0.2, "exponential", loss=0.02, repeat=10.0),
+        prices=Prices(message=0.02),
+    ),
+    "failures": Scenario(
+        (Pool(50, 1.5), Pool(50, 0.5)),
+        routers=10,
+        load=0.7,
+        news=News(repeat=20.0),
+        faults=Faults(200.0, 10.0, normal=100.0, slow=20.0, restart=500.0),
+    ),
 }
 
 
@@ -542,7 +557,7 @@ def test_bad_values_of_a_scenario(values: dict[str, Any], sentence: str) -> None
         (
             {"Arrival-Rate": 1.0},
             "Arrival-Rate is not a known key: the nearest is 'arrival_rate', of pools, routers, load, "
-            "arrival_rate, shares, prices, arrivals, service, name, version",
+            "arrival_rate, shares, prices, arrivals, service, news, faults, name, version",
         ),
         ({3: 1.0}, "3 is not a known key: the nearest is '.*', of pools, .*"),
         ({"routers": -1}, f"routers is -1: {COUNT}"),

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import Naive, wait_bin
+from naive_troubled import Troubled
 
 import baselines
 from pull_env.kernels import state, tally
-from pull_env.kernels.clock import BRANCHES_LOG
+from pull_env.kernels.events import CELL_BITS
+from pull_env.kernels.heap import BRANCHES_LOG
 from pull_env.policy import Announce, Cycle, Inspect, Last, Lookup, Memory, Policy, Probe, Recall, Send, Take
 from pull_env.scenario import Pool, Scenario
 from pull_env.system import Simulator, encode, needs_calendar
@@ -18,6 +20,7 @@ from pull_env.system import Simulator, encode, needs_calendar
 TALLIES = ("accepted", "blocked", "waited", "found", "wait", "service")
 AREAS = ("area", "busy_area")
 COUNTS = ("pulls", "removes", "probes", "updates")
+TROUBLES = ("failed", "stale", "missed")
 KEEP_ALL = (
     state.KEEP_AGE | state.KEEP_QUEUE_INDEX | state.KEEP_ROUTER_INDEX | state.KEEP_MEMORY | state.KEEP_VIEW
 )
@@ -129,7 +132,8 @@ def pair(scenario, policy, seed, episode=0, workload=None, keep=0):
     )
     simulator.reset(seed, episode)
     chain = encode(policy.steps, scenario)
-    naive = Naive(scenario, policy, seed, episode, workload, levels=state.LEVELS)
+    twin = Troubled if simulator.arrays.head["traits"][0] & state.TROUBLED else Naive
+    naive = twin(scenario, policy, seed, episode, workload, levels=state.LEVELS)
     return simulator, lambda customers: simulator.run(chain, customers), naive
 
 
@@ -183,15 +187,25 @@ def state_of(simulator):
         found["by held"] = arrays.by_held.order.tolist()
     if kept & state.KEEP_MEMORY:
         found["memory"] = [
-            [[entry.tolist() for entry in row if entry["server"] >= 0] for row in rows]
-            for rows in arrays.memory
+            [[place for place in places(row) if place[0] >= 0] for row in rows] for rows in arrays.memory
         ]
     if kept & state.KEEP_VIEW:
         found["seen"] = arrays.routers[["seen", "gap", "empty"]].tolist()
         found["answers"] = arrays.lists[["answer", "idle"]].tolist()
+        found["came"] = arrays.lists["came"].tolist()
+    if kept & state.TROUBLED:
+        found["events"] = events(arrays)
+        found["troubles"] = [int(head[name]) for name in TROUBLES]
+        found["asking"], found["doomed"] = float(head["asking"]), bool(head["doomed"])
+        found["until"] = arrays.health[["period", "until"]].tolist()
     if calendar:
         found["departures due"] = [due(arrays, server) for server in range(scenario.servers)]
     return found
+
+
+def places(row):
+    """Return what stands in the places of a router's memory: servers, lengths and times."""
+    return zip(*(row[name].tolist() for name in ("server", "queue", "when")), strict=True)
 
 
 def slots(arrays, router, pool):
@@ -201,7 +215,7 @@ def slots(arrays, router, pool):
     first = int(arrays.pools["start"][pool])
     listed = arrays.slots[router, first : first + arrays.lists["held"][router, pool]].tolist()
     for place, server in enumerate(listed):
-        if arrays.head["traits"][0] & state.STALE:
+        if arrays.head["traits"][0] & (state.STALE | state.TROUBLED):
             assert arrays.messages[router, server] == place
         else:
             assert arrays.servers[["slot", "holder"]][server].item() == (place, router)
@@ -223,12 +237,21 @@ def due(arrays, server):
     """Return when each customer of a server will depart; the last time is when all work there is done."""
     work, cell = arrays.work[server], int(arrays.work["first"][server])
     heap = arrays.heap[: arrays.head["queued"][0]]
-    times = heap["due"][heap["server"] == server].tolist()
+    times = heap["due"][heap["key"] == server].tolist()
     for _ in range(1, arrays.servers["queue"][server]):
-        times.append(times[-1] + float(arrays.waiting["size"][cell]))
+        times.append(float(arrays.waiting["due"][cell]))
         cell = int(arrays.waiting["next"][cell])
     assert not times or times[-1] == work["clear"]
     return times
+
+
+def events(arrays):
+    """Return the pending events in the order in which they will happen."""
+    rows = []
+    for when, key in sorted(arrays.soon[: arrays.head["pending"][0]].tolist()):
+        event = arrays.events[key & (1 << CELL_BITS) - 1]
+        rows.append((when, key >> CELL_BITS, *event[["kind", "server", "router", "number"]].tolist()))
+    return rows
 
 
 def distinct(lists):
@@ -277,9 +300,28 @@ def state_of_twin(naive):
             [(router.recent["answer", pool], router.recent["idle", pool]) for pool in pools]
             for router in routers
         ],
+        "came": [[router.came[pool] for pool in pools] for router in routers],
         "last customer": placed
         and (naive.sender.number, naive.target.number, [server.number for server in naive.asked]),
         "departures due": [server.departures for server in servers],
+        **(state_of_troubles(naive) if isinstance(naive, Troubled) else {}),
+    }
+
+
+def state_of_troubles(naive):
+    acts = {"deliver": 0, "remove": 1, "repeat": 2, "switch": 3, "open": 4, "close": 5, "restart": 6}
+    rows = []
+    for due, order, act, arguments in naive.events:
+        row = {"Router": -1, "Server": -1, "Pool": -1, "int": 0}
+        row.update((type(each).__name__, getattr(each, "number", each)) for each in arguments)
+        server = row["Pool"] if act.__name__ in ("open", "close") else row["Server"]
+        rows.append((due, order, acts[act.__name__], server, row["Router"], row["int"]))
+    return {
+        "events": sorted(rows),
+        "troubles": [naive.count[name] for name in TROUBLES],
+        "asking": naive.asking,
+        "doomed": naive.doomed,
+        "until": [(server.period, server.until) for server in naive.servers],
     }
 
 
@@ -291,7 +333,9 @@ def check_conservation(naive):
     assert naive.count["arrivals"] == naive.count["departures"] + blocked + inside + at_hand
     assert all(server.queue <= server.pool.buffer for server in naive.servers)
     held = [server for router in naive.routers for server in router.by_age]
-    if naive.announce and naive.announce.withdraw:
+    if isinstance(naive, Troubled):
+        assert all(len(set(router.by_age)) == len(router.by_age) for router in naive.routers)
+    elif naive.announce and naive.announce.withdraw:
         available = [server for server in naive.servers if server.queue < naive.announce.threshold]
         assert sorted(server.number for server in held) == [server.number for server in available]
         assert [server for server in naive.servers if server.announced] == available
@@ -307,10 +351,30 @@ def check_indices(simulator):
         check_index(arrays.by_queue, arrays.servers["queue"], sizes)
     if kept & state.KEEP_ROUTER_INDEX:
         check_index(arrays.by_held, arrays.routers["held"], [simulator.scenario.routers])
+    if kept & state.TROUBLED:
+        check_events(arrays)
     if kept & state.CALENDAR:
         heap = arrays.heap[: arrays.head["queued"][0]].tolist()
         assert sorted(server for _, server in heap) == np.flatnonzero(arrays.servers["queue"]).tolist()
         assert all(heap[(k - 1) >> BRANCHES_LOG] < heap[k] for k in range(1, len(heap)))
+
+
+def check_events(arrays):
+    """The events are in a heap, and every cell is either pending or free."""
+    head = arrays.head[0]
+    heap = arrays.soon[: head["pending"]].tolist()
+    assert all(heap[(k - 1) >> BRANCHES_LOG] < heap[k] for k in range(1, len(heap)))
+    pending, free, at = [key & (1 << CELL_BITS) - 1 for _, key in heap], [], int(head["spare"])
+    while at < arrays.events.size:
+        free.append(at)
+        at = int(arrays.events["next"][at])
+    assert sorted(pending + free) == list(range(arrays.events.size))
+    assert head["closed"] == sum(not is_open(arrays, server) for server in range(head["n"]))
+
+
+def is_open(arrays, server):
+    pool = arrays.servers["pool"][server]
+    return arrays.health["period"][server] % 2 == 0 and arrays.conditions["open"][pool] == 1
 
 
 def check_index(index, levels, sizes):

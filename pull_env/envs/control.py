@@ -62,8 +62,8 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
 
     | index | meaning | low | high |
     |---|---|---|---|
-    | 0 ... 8J+3 | what asked routers saw, entry by entry as in `pull_env/Router-v0` | 0 | 1 |
-    | 8J + 4 + j | share of the customers whose router held a pull-message from pool j | 0 | 1 |
+    | 0 ... 9J+3 | what asked routers saw, entry by entry as in `pull_env/Router-v0` | 0 | 1 |
+    | 9J + 4 + j | share of the customers whose router held a pull-message from pool j | 0 | 1 |
     | 9J + 4 | mean wait w in mean service times, as w / (1 + w) | 0 | 1 |
     | 9J + 5 | share of the customers that were blocked | 0 | 1 |
     | 9J + 6 | messages m a customer, as m / (1 + m) | 0 | 1 |

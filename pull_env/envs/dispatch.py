@@ -37,7 +37,7 @@ class DispatchEnv(CustomerEnv):
     |---|---|---|---|
     | k | customers q at server k, the one in service included, as q / (1 + q) | 0 | 1 |
     | n + k | its service rate, relative to the fastest pool | 0 | 1 |
-    | 2n + k | its buffer B, as B / (1 + B); 1: no limit | 0 | 1 |
+    | 2n + k | its buffer B, as B / (1 + B); 1: no limit, 0: it accepts nothing now | 0 | 1 |
     | 3n + k | 1: the asked router holds a pull-message of server k | 0 | 1 |
 
     ## Reward

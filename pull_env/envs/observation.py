@@ -32,10 +32,11 @@ POOL_NAMES = (
     "remembered age",
     "probed wait",
     "probed idle",
+    "message age",
 )
 ROUTER_NAMES = ("arrival rate", "found no message", "message price", "load")
 POOL_STATE_NAMES = ("idle", "queue 1", "queue 2", "queue 3", "queue 4 or more")
-STATE_NAMES = ("routers without message", "share of messages", "arrival phase")
+STATE_NAMES = ("routers without message", "share of messages", "arrival phase", "closed")
 
 
 def observation_names(scenario: Scenario, with_state: bool = False) -> tuple[str, ...]:

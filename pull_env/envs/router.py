@@ -51,24 +51,25 @@ class RouterEnv(CustomerEnv):
 
     ## Observation space
 
-    `Box(0, 1, (8J + 4,), float32)`: what the router at hand knows, nothing else. Times are in mean service
+    `Box(0, 1, (9J + 4,), float32)`: what the router at hand knows, nothing else. Times are in mean service
     times, n / capacity; x / (1 + x) maps an unbounded x to [0, 1]. Recent means weigh the latest by 1/16;
     means of waits and shares are 0 before there was anything to count.
 
     | index | meaning | low | high |
     |---|---|---|---|
-    | 8j | size of pool j, as a share of all servers | 0 | 1 |
-    | 8j + 1 | its service rate, relative to the fastest pool | 0 | 1 |
-    | 8j + 2 | its buffer B, as B / (1 + B); 1: no limit | 0 | 1 |
-    | 8j + 3 | pull-messages h that the router holds from it, as h / (1 + h) | 0 | 1 |
-    | 8j + 4 | wait w promised by the least remembered queue, as w / (1 + w); 1: nothing remembered | 0 | 1 |
-    | 8j + 5 | age a of that memory, as a / (1 + a); 1: nothing remembered | 0 | 1 |
-    | 8j + 6 | recent mean w of the waits that probes of the pool promised, as w / (1 + w) | 0 | 1 |
-    | 8j + 7 | recent share of probes of the pool that found an idle server | 0 | 1 |
-    | 8J | own recent arrival rate: nominal gap / (nominal gap + recent mean gap); 0.5: as expected | 0 | 1 |
-    | 8J + 1 | recent share of own customers that found no pull-message | 0 | 1 |
-    | 8J + 2 | price of a message, worth a wait of m, as m / (m + 0.05); 1: waiting is free | 0 | 1 |
-    | 8J + 3 | nominal load, as min(load, 1.5) / 1.5 | 0 | 1 |
+    | 9j | size of pool j, as a share of all servers | 0 | 1 |
+    | 9j + 1 | its service rate, relative to the fastest pool | 0 | 1 |
+    | 9j + 2 | its buffer B, as B / (1 + B); 1: no limit | 0 | 1 |
+    | 9j + 3 | pull-messages h that the router holds from it, as h / (1 + h) | 0 | 1 |
+    | 9j + 4 | wait w promised by the least remembered queue, as w / (1 + w); 1: nothing remembered | 0 | 1 |
+    | 9j + 5 | age a of that memory, as a / (1 + a); 1: nothing remembered | 0 | 1 |
+    | 9j + 6 | recent mean w of the waits that probes of the pool promised, as w / (1 + w) | 0 | 1 |
+    | 9j + 7 | recent share of probes of the pool that found an idle server | 0 | 1 |
+    | 9j + 8 | mean age a of the messages held, as a / (1 + a), any that leaves being of it; 1: none | 0 | 1 |
+    | 9J | own recent arrival rate: nominal gap / (nominal gap + recent mean gap); 0.5: as expected | 0 | 1 |
+    | 9J + 1 | recent share of own customers that found no pull-message | 0 | 1 |
+    | 9J + 2 | price of a message, worth a wait of m, as m / (m + 0.05); 1: waiting is free | 0 | 1 |
+    | 9J + 3 | nominal load, as min(load, 1.5) / 1.5 | 0 | 1 |
 
     With `observation="with-state"` there follows, from index `local_size` on, what only a simulator sees, for
     a critic in training; a router must not act on it:
@@ -81,6 +82,7 @@ class RouterEnv(CustomerEnv):
     | 5J + 1 | share of all messages out that the router at hand holds | 0 | 1 |
     | 5J + 2 | phase of modulated arrivals as the customer came: its number, by that of the last one; in a day
     (1 + sine) / 2; 0 for all other arrivals | 0 | 1 |
+    | 5J + 3 | share of all servers that accept nothing, as they are down or drained | 0 | 1 |
 
     `pull_env.envs.observation.observation_names` names every entry. The length depends on J only.
 
@@ -132,7 +134,7 @@ class RouterEnv(CustomerEnv):
         >>> env = gymnasium.make("pull_env/Router-v0", scenario="two-speeds")
         >>> observation, info = env.reset(seed=0)
         >>> observation.shape, int(env.action_space.n)
-        ((20,), 18)
+        ((22,), 18)
         >>> observation, reward, terminated, truncated, info = env.step(17)  # probe over all servers
         >>> reward == -info["cost"], terminated, truncated
         (True, False, False)

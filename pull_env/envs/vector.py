@@ -51,7 +51,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         >>> envs = gymnasium.make_vec("pull_env/Router-v0", num_envs=3, scenario="two-speeds")
         >>> observations, infos = envs.reset(seed=0)
         >>> observations.shape, infos["action_mask"].shape
-        ((3, 20), (3, 18))
+        ((3, 22), (3, 18))
         >>> observations, rewards, terminations, truncations, infos = envs.step([0, 1, 17])
         >>> rewards.shape, bool(truncations.any())
         ((3,), False)

@@ -7,18 +7,20 @@ from typing import Any
 import numpy as np
 
 from pull_env.kernels.fetch import LIST_BYTES, ROUTER_BYTES, fetch, fetch_drawn
-from pull_env.kernels.jit import copy, entry, kernel, prefetch, records
+from pull_env.kernels.instructions import copy, prefetch
+from pull_env.kernels.jit import entry, kernel, records
 from pull_env.kernels.observe import CHAIN_STEPS, ENTRY_BYTES, VIEW, flag_at, outcome_at, view_at
-from pull_env.kernels.run import turn
+from pull_env.kernels.run import show, turn
 from pull_env.kernels.state import (
     CALENDAR,
-    MEMORY,
+    PLACE_BYTES,
     POOL,
     STEP,
     USED_ALWAYS,
     count_at,
     has,
     head_of,
+    memory_of,
     real_at,
 )
 
@@ -26,7 +28,7 @@ NUMBERS, NUMBER_BYTES = 6, 8  # of every env in an answer
 ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
 HEAD_BYTES = USED_ALWAYS.itemsize
-POOL_BYTES, MEMORY_BYTES = POOL.itemsize, MEMORY.itemsize
+POOL_BYTES = POOL.itemsize
 
 BATCH = np.dtype(
     [
@@ -55,6 +57,15 @@ def act(view: int, chain: int, steps: int) -> int:
         How many customers are left to the episode, 0 where it ended with this one. Or why nothing happened:
         ENDED, the episode had ended before; HUNGRY, the calendar clock must be fed first.
     """
+    left = move(view, chain, steps)
+    if left >= 0:
+        show(view_at(view, 0).system, view)
+    return left
+
+
+@kernel
+def move(view: int, chain: int, steps: int) -> int:
+    """Do what `act` does, but for the observation."""
     sight = view_at(view, 0)
     head = head_of(sight.system)
     if sight.left == 0:
@@ -64,7 +75,7 @@ def act(view: int, chain: int, steps: int) -> int:
         return HUNGRY
     turn(sight.system, chain, steps, view)
     sight.left = sight.left - 1 if head.router >= 0 else 0
-    return sight.left
+    return int(sight.left)
 
 
 @kernel
@@ -84,9 +95,12 @@ def act_some(batch: int, first: int, last: int, answer: int) -> int:
                 fetch_at_hand(view_at(it.views, k + 2).system)
             if k + 1 < last:
                 fetch_drawn(view_at(it.views, k + 1).system, chain_of(batch, k + 1))
-            left = act(it.views + k * VIEW_BYTES, chain_of(batch, k), CHAIN_STEPS)
+            left = move(it.views + k * VIEW_BYTES, chain_of(batch, k), CHAIN_STEPS)
             count_at(it.left, k).value = left
             count += left <= 0
+            fetch_router(view_at(it.views, k).system)
+        for k in range(start, end):
+            show(view_at(it.views, k).system, it.views + k * VIEW_BYTES)
         write_answers(batch, start, end, answer)
     return count
 
@@ -146,8 +160,15 @@ def fetch_at_hand(system: int) -> None:
     """Fetch what is known to be needed when the customer at hand is placed, but for the head."""
     head = head_of(system)
     fetch(head.pools, head.J * POOL_BYTES)
+    fetch_router(system)
+    prefetch(head.law)  # short queues, of all pools
+
+
+@kernel
+def fetch_router(system: int) -> None:
+    """Fetch what the router at hand knows."""
+    head = head_of(system)
     router = head.router
     fetch(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
     fetch(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)
-    fetch(head.memory + router * head.J * head.M * MEMORY_BYTES, head.J * head.M * MEMORY_BYTES)
-    prefetch(head.law)  # short queues, of all pools
+    fetch(memory_of(system, router, 0), head.G * head.M * PLACE_BYTES)

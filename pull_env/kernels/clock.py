@@ -7,20 +7,36 @@ whom), and arrivals and service ticks do not depend on what a policy did: polici
 `now` counts ticks, all of the same mean length, so averages over ticks are averages over time.
 
 Calendar clock: gaps between arrivals and service requirements are given (drawn outside, or from a trace). A
-server that works holds one entry in a heap of departures.
+server that works holds one entry in a heap of departures; what else happens in a troubled system is in
+another (`events`).
 """
 
 from __future__ import annotations
 
+import math
+
+from pull_env.kernels.announce import announce
+from pull_env.kernels.events import soonest, take_event
+from pull_env.kernels.faults import close_pool, open_pool, restart, switch
+from pull_env.kernels.health import is_open, stay
+from pull_env.kernels.heap import pop, push, sink
 from pull_env.kernels.index import lower_level, raise_level
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.messages import announce
+from pull_env.kernels.news import deliver, remove, repeat
 from pull_env.kernels.state import (
     ARRIVALS,
     CALENDAR,
+    CLOSE,
     KEEP_QUEUE_INDEX,
     KEEP_VIEW,
+    OPEN,
+    PULL_COMES,
+    REMOVE_COMES,
+    REPEAT,
+    SWITCH,
+    TROUBLED,
     cell_at,
+    event_at,
     has,
     head_of,
     heap_at,
@@ -40,8 +56,6 @@ from pull_env.kernels.stream import (
     pool_of_tick,
     weighted_router,
 )
-
-BRANCHES_LOG = 2  # of the heap: with four branches it is half as deep, and siblings lie side by side
 
 
 @kernel
@@ -77,15 +91,23 @@ def tick(system: int) -> bool:
 
 @kernel
 def advance_calendar(system: int) -> None:
-    """Let everybody depart that is due by the next arrival; at equal times the departure comes first."""
+    """Let all happen that is due by the next arrival; of what is due at once, departures come first."""
     head = head_of(system)
     if head.fed == head.F:
         head.router = -1
         return
     arrival = head.now + real_at(head.gaps, head.fed).value
-    while head.queued > 0 and heap_at(head.heap, 0).due <= arrival:
-        server = int(heap_at(head.heap, 0).server)
-        head.now = heap_at(head.heap, 0).due
+    while True:
+        due = heap_at(head.heap, 0).due if head.queued > 0 else math.inf
+        if has(system, TROUBLED) and soonest(system) < due:
+            if soonest(system) > arrival:
+                break
+            happen(system)
+            continue
+        if due > arrival:
+            break
+        head.now = due
+        server = int(heap_at(head.heap, 0).key)
         start_next(system, server)
         depart(system, server)
     head.now = arrival
@@ -94,6 +116,27 @@ def advance_calendar(system: int) -> None:
     router = integer_at(head.fed_routers, head.fed).value
     head.fed += 1
     arrive(system, router if router >= 0 else weighted_router(system, bits(system, ARRIVALS) >> HALF))
+
+
+@kernel
+def happen(system: int) -> None:
+    """Let the next event happen that is no departure."""
+    event = event_at(head_of(system).events, take_event(system))
+    kind, server, router, number = event.kind, event.server, event.router, event.number
+    if kind == PULL_COMES:
+        deliver(system, router, server, number)
+    elif kind == REMOVE_COMES:
+        remove(system, router, server)
+    elif kind == REPEAT:
+        repeat(system, router, server, number)
+    elif kind == SWITCH:
+        switch(system, server)
+    elif kind == OPEN:
+        open_pool(system, server)
+    elif kind == CLOSE:
+        close_pool(system, server)
+    else:
+        restart(system, router, number)
 
 
 @kernel
@@ -128,6 +171,8 @@ def depart(system: int, server: int) -> None:
     pool.area += elapsed if busy else 0.0
     pool.busy_area += elapsed if idle else 0.0
     if head.threshold > 0 and busy & (queue < head.threshold) & (place.holder < 0):
+        if has(system, TROUBLED) and not is_open(system, server):
+            return
         announce(system, server)
 
 
@@ -153,24 +198,31 @@ def admit(system: int, server: int) -> float:
 @kernel
 def enqueue(system: int, server: int, found: int) -> float:
     """Fix the wait of the customer at hand at `server`, FCFS; return it."""
-    head, work = head_of(system), work_of(system, server)
-    service = head.size / pool_of(system, server_of(system, server).pool).rate
+    head, work, pool = (
+        head_of(system),
+        work_of(system, server),
+        pool_of(system, server_of(system, server).pool),
+    )
+    service = head.size / pool.rate
+    starts = head.now if found == 0 else work.clear
+    if has(system, TROUBLED):
+        starts, service = stay(system, server, starts)
+    work.clear = starts + service
+    pool.service += service
     if found == 0:
-        work.clear = head.now + service
-        push(system, work.clear, server)
-        return 0.0
-    wait = work.clear - head.now
-    work.clear += service
+        push(head.heap, head.queued, work.clear, server)
+        head.queued += 1
+        return float(starts - head.now)
     number = head.free
     cell = cell_at(head.waiting, number)
     head.free = cell.next
-    cell.size, cell.next = service, -1
+    cell.due, cell.next = work.clear, -1
     if found == 1:
         work.first = number
     else:
         cell_at(head.waiting, work.last).next = number
     work.last = number
-    return float(wait)
+    return float(starts - head.now)
 
 
 @kernel
@@ -178,7 +230,8 @@ def start_next(system: int, server: int) -> None:
     """Start the next customer in the queue of `server`, whose customer in service leaves now."""
     head = head_of(system)
     if server_of(system, server).queue == 1:
-        pop(system)
+        head.queued -= 1
+        pop(head.heap, head.queued)
         return
     work = work_of(system, server)
     number = work.first
@@ -186,60 +239,4 @@ def start_next(system: int, server: int) -> None:
     work.first = cell.next
     cell.next = head.free
     head.free = number
-    sink(system, head.now + cell.size, server)
-
-
-@kernel
-def sooner(due: float, server: int, other_due: float, other: int) -> bool:
-    """Return whether `server` comes before `other`; if both are due at once the lower number goes first."""
-    return due < other_due or (due == other_due and server < other)
-
-
-@kernel
-def push(system: int, due: float, server: int) -> None:
-    """Add a departure to the heap: let it rise from the end."""
-    head = head_of(system)
-    place, heap = head.queued, head.heap
-    head.queued += 1
-    while place > 0:
-        above = heap_at(heap, (place - 1) >> BRANCHES_LOG)
-        if not sooner(due, server, above.due, above.server):
-            break
-        entry = heap_at(heap, place)
-        entry.due, entry.server = above.due, above.server
-        place = (place - 1) >> BRANCHES_LOG
-    entry = heap_at(heap, place)
-    entry.due, entry.server = due, server
-
-
-@kernel
-def pop(system: int) -> None:
-    """Take the first departure out of the heap; the last one sinks from the top."""
-    head = head_of(system)
-    head.queued -= 1
-    if head.queued > 0:
-        last = heap_at(head.heap, head.queued)
-        sink(system, last.due, last.server)
-
-
-@kernel
-def sink(system: int, due: float, server: int) -> None:
-    """Let a departure sink from the top of the heap, in place of the first, until all below it come later."""
-    head = head_of(system)
-    place, heap, size = 0, head.heap, head.queued
-    child = 1
-    while child < size:
-        best_due, best = heap_at(heap, child).due, heap_at(heap, child).server
-        lowest = child
-        for k in range(child + 1, min(child + (1 << BRANCHES_LOG), size)):
-            other = heap_at(heap, k)
-            if sooner(other.due, other.server, best_due, best):
-                best_due, best, lowest = other.due, other.server, k
-        if sooner(due, server, best_due, best):
-            break
-        entry = heap_at(heap, place)
-        entry.due, entry.server = best_due, best
-        place = lowest
-        child = (place << BRANCHES_LOG) + 1
-    entry = heap_at(heap, place)
-    entry.due, entry.server = due, server
+    sink(head.heap, head.queued, cell.due, server)

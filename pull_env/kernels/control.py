@@ -10,7 +10,7 @@ import numpy as np
 
 from pull_env.kernels.jit import entry, kernel, records
 from pull_env.kernels.observe import CHAIN_STEPS, entry_at, flag_at, observe, outcome_at, view_at
-from pull_env.kernels.run import turn
+from pull_env.kernels.run import show, turn
 from pull_env.kernels.state import POLICY, STEP, head_of, list_of, real_at
 from pull_env.kernels.stream import HALF, bits
 
@@ -64,6 +64,7 @@ def play_period(system: int, view: int, control: int, customers: int) -> int:
         action = draw_action(system, router, view, control)
         chain = control_at(control, 0).chains + (router * actions + action) * CHAIN_BYTES
         turn(system, chain, CHAIN_STEPS, view)
+        show(system, view)
         note_outcome(router, view, control)
         placed += 1
     return placed

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from pull_env.kernels.batch import act_some, first_refused
-from pull_env.kernels.jit import entry, exchange, exchange_if, look, records
+from pull_env.kernels.instructions import exchange, exchange_if, look
+from pull_env.kernels.jit import entry, records
 
 IDLE, ORDERED, ASLEEP = range(3)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pull_env.kernels.jit import kernel, prefetch
+from pull_env.kernels.instructions import prefetch
+from pull_env.kernels.jit import kernel
 from pull_env.kernels.messages import slot_picked
 from pull_env.kernels.state import (
     ARRIVALS,

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, LoweringPass, register_pass
 from numba.core.typed_passes import AnnotateTypes, NativeLowering
@@ -218,74 +218,3 @@ def elements(head: np.dtype[Any], bits: int, field: str, dtype: np.dtype[Any]) -
 
     compiled: Any = intrinsic(at)
     return compiled
-
-
-def _prefetch(typing_context: Any, address: Any) -> Any:
-    """Fetch the cache line at `address`, which is needed soon, and do not wait for it."""
-    ir: Any = vars(cgutils)["ir"]  # the builder of machine code that the compiler brings along
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), (pointer, number, number, number))
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-        line = builder.inttoptr(arguments[0], pointer)
-        builder.call(fetch, (line, number(1), number(3), number(1)))  # to be written, keep, data
-        return context.get_dummy_value()
-
-    return types.none(types.int64), generate
-
-
-prefetch: Any = intrinsic(_prefetch)
-
-
-def _copy(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
-    """Copy `size` bytes from the address `source` to the address `target`; they must not overlap."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        ends = (builder.inttoptr(end, cgutils.voidptr_t) for end in arguments[:2])
-        vars(cgutils)["raw_memcpy"](builder, *ends, arguments[2], 1)
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.int64), generate
-
-
-copy: Any = intrinsic(_copy)
-
-
-def _word(builder: Any, address: Any) -> Any:
-    """Return the pointer to the 64-bit word at `address`."""
-    return builder.inttoptr(address, vars(cgutils)["ir"].IntType(64).as_pointer())
-
-
-def _look(typing_context: Any, address: Any) -> Any:
-    """Return the word at `address`, which another thread may write: what it wrote before is seen then."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load_atomic(_word(builder, arguments[0]), "acquire", 8)
-
-    return types.int64(types.int64), generate
-
-
-def _exchange(typing_context: Any, address: Any, value: Any) -> Any:
-    """Write the word at `address`, and return what stood there, at one instant for all threads."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("xchg", _word(builder, arguments[0]), arguments[1], "seq_cst")
-
-    return types.int64(types.int64, types.int64), generate
-
-
-def _exchange_if(typing_context: Any, address: Any, expected: Any, value: Any) -> Any:
-    """Write the word at `address` if `expected` stands there, and return what stood there."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place, expected, value = _word(builder, arguments[0]), arguments[1], arguments[2]
-        found = builder.cmpxchg(place, expected, value, "seq_cst", "seq_cst")
-        return builder.extract_value(found, 0)
-
-    return types.int64(types.int64, types.int64, types.int64), generate
-
-
-look: Any = intrinsic(_look)
-exchange: Any = intrinsic(_exchange)
-exchange_if: Any = intrinsic(_exchange_if)

@@ -1,116 +1,161 @@
 """What a router remembers: the servers whose length it learned last, that length, and when.
 
-It remembers M servers in each group, which is a pool or all of them; or every server from the start, each in
-an entry of its own. An answer, or a pull-message taken, is knowledge; an assignment adds one to a length that
-is remembered.
+It has M places in each group, which is a pool or all servers; or it remembers every server from the start,
+each in a place of its own. An answer, or a pull-message taken, is knowledge; an assignment adds one to a
+length that is remembered. The servers in a group's places lie side by side, then their lengths, then the
+times, so that one instruction looks at LANES of them. Times are compared by their bits, which as integers are
+in the same order: no time is negative, but for -inf where a place is empty.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
+from pull_env.kernels.instructions import EVERY, LANES, equal_32, equal_64, first, least_32, least_64, most_64
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.state import (
     COMPLETE,
+    KEEP_MEMORY,
     UNLIMITED,
     group_of,
     has,
     head_of,
-    list_of,
+    integer_at,
     memory_of,
     pool_of,
+    real_at,
     server_of,
 )
 
+SHORT, LONG = 4, 8  # bytes of a server or a length, and of a time
+LATEST = (1 << 63) - 1
+
 
 @kernel
-def entry_of(system: int, router: int, server: int) -> int:
-    """Return the entry of `server` in its group, -1 if it is not remembered."""
+def lengths_in(system: int, row: int) -> int:
+    """Return the address of the lengths of the memory at address `row`."""
+    return row + head_of(system).M * SHORT
+
+
+@kernel
+def times_in(system: int, row: int) -> int:
+    """Return the address of the times of the memory at address `row`."""
+    return row + head_of(system).M * LONG
+
+
+@kernel
+def length_at(system: int, row: int, place: int) -> Any:
+    """Return the cell of the length in a place."""
+    return integer_at(lengths_in(system, row), place)
+
+
+@kernel
+def time_at(system: int, row: int, place: int) -> Any:
+    """Return the cell of the time in a place."""
+    return real_at(times_in(system, row), place)
+
+
+@kernel
+def place_of_known(system: int, row: int, server: int) -> int:
+    """Return the place of `server`, -1 if it is not remembered."""
     if has(system, COMPLETE):
         return server
-    at, group = -1, group_of(system, server_of(system, server).pool)
-    for k in range(head_of(system).M):  # no early end: it cannot be foreseen, which costs more
-        at = k if memory_of(system, router, group, k).server == server else at
-    return at
+    place = -1
+    for k in range(0, head_of(system).M, LANES):
+        same = equal_32(row + k * SHORT, server)
+        place = k + first(same) if same != 0 else place
+    return place
 
 
 @kernel
-def oldest_entry(system: int, router: int, group: int) -> int:
-    """Return the entry to forget first: an empty one, else the oldest."""
-    at, since = 0, math.inf
-    for k in range(head_of(system).M):
-        when = memory_of(system, router, group, k).when
-        at = k if when < since else at
-        since = min(when, since)
-    return at
+def oldest_place(system: int, row: int) -> int:
+    """Return the place to forget first: an empty one, else the oldest, the first of equals."""
+    place, oldest = -1, LATEST
+    for k in range(0, head_of(system).M, LANES):
+        times = times_in(system, row) + k * LONG
+        time = least_64(times, EVERY)
+        place = k + first(equal_64(times, time)) if time < oldest else place
+        oldest = min(time, oldest)
+    return place
 
 
 @kernel
 def remember(system: int, router: int, server: int, queue: int) -> None:
-    """Note that `server` has `queue` customers now, in place of its last entry or the oldest entry."""
-    pool = server_of(system, server).pool
-    group, at = group_of(system, pool), entry_of(system, router, server)
-    if at < 0:
-        at = oldest_entry(system, router, group)
-    entry = memory_of(system, router, group, at)
-    forgotten, before = entry.server, entry.queue
-    entry.server, entry.queue, entry.when = server, queue, head_of(system).now
-    compare(system, router, pool, at, queue > before)
-    if head_of(system).G == 1 and forgotten >= 0 and server_of(system, forgotten).pool != pool:
-        other = list_of(system, router, server_of(system, forgotten).pool)
-        if other.best == at:
-            other.best = find_best(system, router, server_of(system, forgotten).pool)
+    """Note that `server` has `queue` customers now, in its place or in that of the oldest."""
+    row = memory_of(system, router, group_of(system, server_of(system, server).pool))
+    place = place_of_known(system, row, server)
+    if place < 0:
+        place = oldest_place(system, row)
+    integer_at(row, place).value = server
+    length_at(system, row, place).value = queue
+    time_at(system, row, place).value = head_of(system).now
 
 
 @kernel
 def note_assignment(system: int, router: int, server: int) -> None:
     """Add the customer just assigned to the remembered length of `server`, up to its buffer."""
-    pool, at = server_of(system, server).pool, entry_of(system, router, server)
-    if at >= 0:
-        entry = memory_of(system, router, group_of(system, pool), at)
-        before = entry.queue
-        entry.queue = min(before + 1, pool_of(system, pool).buffer)
-        compare(system, router, pool, at, entry.queue > before)
+    pool = server_of(system, server).pool
+    row = memory_of(system, router, group_of(system, pool))
+    place = place_of_known(system, row, server)
+    if place >= 0:
+        length = length_at(system, row, place)
+        length.value = min(length.value + 1, pool_of(system, pool).buffer)
 
 
 @kernel
-def compare(system: int, router: int, pool: int, at: int, longer: bool) -> None:
-    """Note whether entry `at`, just written, is the best of `pool` now; `longer`: than what stood there."""
-    mine, group = list_of(system, router, pool), group_of(system, pool)
-    if mine.best < 0:
-        mine.best = at
-    elif mine.best == at:
-        if longer:
-            mine.best = find_best(system, router, pool)
-    else:
-        new, best = memory_of(system, router, group, at), memory_of(system, router, group, mine.best)
-        fresher = new.when > best.when or (new.when == best.when and at < mine.best)
-        if new.queue < best.queue or (new.queue == best.queue and fresher):
-            mine.best = at
+def forget_all(system: int, router: int) -> None:
+    """Forget all that `router` remembers; one that remembers every server takes them to be empty."""
+    if not has(system, KEEP_MEMORY):
+        return
+    head, complete = head_of(system), has(system, COMPLETE)
+    for group in range(head.G):
+        row = memory_of(system, router, group)
+        for place in range(head.M):
+            if time_at(system, row, place).value == math.inf:
+                continue  # no place of the memory, but of the last LANES
+            known = complete and place < head.n
+            integer_at(row, place).value = place if known else -1
+            length_at(system, row, place).value = 0 if known else UNLIMITED
+            time_at(system, row, place).value = -math.inf
 
 
 @kernel
-def find_best(system: int, router: int, pool: int) -> int:
-    """Return the entry of the smallest remembered length, the freshest of equals; -1 if there is none.
+def best_place(system: int, router: int, pool: int) -> int:
+    """Return the place of the smallest remembered length of `pool`, the freshest of equals; -1: none.
 
-    `list_of(system, router, pool).best` always holds it: most steps ask for it, and few change it.
+    O(M); where a router remembers every server, O(size of the pool).
     """
-    best, least, fresh, group = -1, UNLIMITED, 0.0, group_of(system, pool)
-    first, last = 0, head_of(system).M
+    row = memory_of(system, router, group_of(system, pool))
+    start, end = 0, head_of(system).M
     if has(system, COMPLETE):
-        first, last = pool_of(system, pool).start, pool_of(system, pool).start + pool_of(system, pool).size
-    mixed = head_of(system).G == 1
-    for k in range(first, last):
-        entry = memory_of(system, router, group, k)
-        known = entry.server >= 0
-        if mixed and known:
-            known = server_of(system, entry.server).pool == pool
-        tie = (entry.queue == least) & (entry.when > fresh)
-        better = known & ((entry.queue < least) | tie)  # no branches: their outcomes cannot be foreseen
-        best = k if better else best
-        least = entry.queue if better else least
-        fresh = entry.when if better else fresh
-    return best
+        start, end = pool_of(system, pool).start, pool_of(system, pool).start + pool_of(system, pool).size
+    place, least, freshest = -1, UNLIMITED, LATEST
+    for k in range(start // LANES * LANES, end, LANES):
+        lengths, times = lengths_in(system, row) + k * SHORT, times_in(system, row) + k * LONG
+        known = known_of(system, row + k * SHORT, pool)
+        length = least_32(lengths, known)
+        shortest = known & equal_32(lengths, length)
+        time = most_64(times, shortest)
+        better = (length < least) | ((length == least) & (time > freshest))
+        place = k + first(shortest & equal_64(times, time)) if better else place
+        least, freshest = min(length, least), time if better else freshest
+    return place
+
+
+@kernel
+def known_of(system: int, servers: int, pool: int) -> int:
+    """Return the mask of those of LANES places, the first at address `servers`, that hold a server of `pool`.
+
+    All, where there are no others: the length in an empty place is UNLIMITED, which no server's is.
+    """
+    if head_of(system).G == head_of(system).J:
+        return EVERY
+    known = 0
+    for k in range(LANES):
+        server = integer_at(servers, k).value
+        known |= (1 << k) if server >= 0 and server_of(system, server).pool == pool else 0
+    return known
 
 
 @kernel
@@ -120,11 +165,11 @@ def recall(system: int, router: int, pool: int) -> int:
     for j in range(head_of(system).J):
         if pool >= 0 and pool != j:
             continue
-        best = list_of(system, router, j).best
-        if best < 0:
+        place, row = best_place(system, router, j), memory_of(system, router, group_of(system, j))
+        if place < 0:
             continue
-        entry = memory_of(system, router, group_of(system, j), best)
-        delay = (entry.queue + 1) / pool_of(system, j).rate
-        if server < 0 or delay < least or (delay == least and entry.when > fresh):
-            server, least, fresh = int(entry.server), delay, entry.when
+        delay = (length_at(system, row, place).value + 1) / pool_of(system, j).rate
+        time = time_at(system, row, place).value
+        if server < 0 or delay < least or (delay == least and time > fresh):
+            server, least, fresh = int(integer_at(row, place).value), delay, time
     return server

@@ -1,4 +1,4 @@
-"""Pull-messages: a server announces itself to a router, which takes the message or sees it withdrawn.
+"""Pull-messages that routers hold: they come, are chosen, and go.
 
 A router keeps one list for each pool: an array of servers for random picks and, where a policy asks for it, a
 chain by age.
@@ -6,17 +6,17 @@ chain by age.
 
 from __future__ import annotations
 
-from pull_env.kernels.index import count_lowest, lower_level, pick_lowest, raise_level
+from pull_env.kernels.index import lower_level, raise_level
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.state import (
-    CHOOSY,
     FASTEST,
     KEEP_AGE,
     KEEP_ROUTER_INDEX,
-    MESSAGES,
+    KEEP_VIEW,
     OLDEST,
     POLICY,
     STALE,
+    TROUBLED,
     age_of,
     has,
     head_of,
@@ -33,27 +33,6 @@ from pull_env.kernels.stream import LOW, below, bits
 
 
 @kernel
-def recipient(system: int) -> int:
-    """Return the router that an announcement goes to."""
-    head, R = head_of(system), head_of(system).R
-    if not has(system, CHOOSY):
-        return below(bits(system, MESSAGES) & LOW, R)
-    if head.recipient == 0:
-        k = below(bits(system, MESSAGES) & LOW, count_lowest(head_of(system).by_held, 0))
-        return pick_lowest(head_of(system).by_held, 0, R, k)
-    best = -1
-    for drawn in range(head.recipient):
-        router = below(bits(system, MESSAGES) & LOW, R)
-        while contains(head.sampled, drawn, router):
-            router = below(bits(system, MESSAGES) & LOW, R)
-        integer_at(head.sampled, drawn).value = router
-        if best < 0 or router_of(system, router).held < router_of(system, best).held:
-            best = router
-    head.probes += 2 * head.recipient
-    return best
-
-
-@kernel
 def contains(numbers: int, count: int, item: int) -> bool:
     """Return whether `item` is among the first `count` of the int32 array at address `numbers`."""
     found = False
@@ -63,20 +42,12 @@ def contains(numbers: int, count: int, item: int) -> bool:
 
 
 @kernel
-def announce(system: int, server: int) -> None:
-    """Send a pull-message of `server`."""
-    head_of(system).pulls += 1
-    hold(system, recipient(system), server)
-
-
-@kernel
-def hold(system: int, router: int, server: int) -> None:
+def keep(system: int, router: int, server: int) -> None:
     """Put the message of `server` into the lists of `router`; one that it holds already stays as it is."""
     sender, holder = server_of(system, server), router_of(system, router)
-    sender.holder = router
     holder.last = server
     place = place_of(system, router, server)
-    if has(system, STALE) and place.value >= 0:
+    if has(system, STALE | TROUBLED) and place.value >= 0:
         return
     mine = list_of(system, router, sender.pool)
     place.value = mine.held
@@ -85,6 +56,9 @@ def hold(system: int, router: int, server: int) -> None:
     if has(system, KEEP_ROUTER_INDEX):
         raise_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
     holder.held += 1
+    if has(system, KEEP_VIEW):
+        now = head_of(system).now
+        mine.came = now if mine.held == 1 else mine.came + (now - mine.came) / mine.held
     if has(system, KEEP_AGE):
         join_ages(system, router, server)
 
@@ -135,16 +109,6 @@ def leave_ages(system: int, router: int, server: int) -> None:
         age_of(system, age.newer).older = age.older
     else:
         mine.newest = age.older
-
-
-@kernel
-def withdraw(system: int, router: int, server: int) -> None:
-    """Withdraw the message of a server that `router` brought to its threshold; tell another holder."""
-    sender = server_of(system, server)
-    holder = sender.holder
-    drop(system, holder, server)
-    sender.holder = -1
-    head_of(system).removes += holder != router
 
 
 @kernel

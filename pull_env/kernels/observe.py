@@ -13,6 +13,7 @@ import numpy as np
 
 from pull_env.kernels.index import count_above
 from pull_env.kernels.jit import entry, kernel, records
+from pull_env.kernels.memory import best_place, length_at, time_at
 from pull_env.kernels.state import (
     group_of,
     head_of,
@@ -23,9 +24,9 @@ from pull_env.kernels.state import (
     router_of,
 )
 
-POOL_ENTRIES, ROUTER_ENTRIES = 8, 4
+POOL_ENTRIES, ROUTER_ENTRIES = 9, 4
 POOL_CONSTANTS = 3  # the first entries of a pool
-POOL_STATE_ENTRIES, STATE_ENTRIES = 5, 3
+POOL_STATE_ENTRIES, STATE_ENTRIES = 5, 4
 CHAIN_STEPS = 2  # steps of an action: what it means, and the step to fall back on
 
 VIEW = np.dtype(
@@ -58,7 +59,7 @@ ASPECT = np.dtype(  # how a pool is observed
         # what is observed as 1/2
         ("held", np.float64),  # messages
         ("queue", np.float64),  # remembered
-        ("age", np.float64),  # in ticks, of that memory
+        ("age", np.float64),  # in ticks, of that memory, and of messages
         ("answer", np.float64),  # recent mean wait by probes, in time units
         # the rows of the doubtful actions that mean this pool
         ("first", np.int64),
@@ -74,7 +75,7 @@ OUTCOME = np.dtype(
     [
         ("cost", np.float64),  # of the step: wait or blocking, and messages
         ("wait", np.float64),  # of the customer placed; 0 if it was blocked
-        ("lost", np.bool_),  # whether it was blocked
+        ("lost", np.bool_),  # whether it was blocked, or will be lost with a server that fails
         ("messages", np.int64),  # sent from its arrival to the next one
         ("router", np.int64),  # now asked; -1: the customers have come to an end
         ("time", np.float64),  # now, in time units
@@ -136,11 +137,13 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
         The bits HELD and KNOWN.
     """
     mine, half = list_of(system, router, pool), aspect_at(view_at(view, 0).aspects, pool)
-    able = (HELD if mine.held > 0 else 0) | (KNOWN if mine.best >= 0 else 0)
+    best = best_place(system, router, pool)
+    able = (HELD if mine.held > 0 else 0) | (KNOWN if best >= 0 else 0)
     held, queue, age, answer, idle = float(mine.held), np.inf, np.inf, mine.answer, mine.idle
-    if mine.best >= 0:
-        known = memory_of(system, router, group_of(system, pool), mine.best)
-        queue, age = float(known.queue), head_of(system).now - known.when
+    if best >= 0:
+        row = memory_of(system, router, group_of(system, pool))
+        queue = float(length_at(system, row, best).value)
+        age = head_of(system).now - time_at(system, row, best).value
     held, queue = part(held, half.held), part(queue, half.queue)
     age, answer = part(age, half.age), part(answer, half.answer)
     entries = view_at(view, 0).observation + (pool * POOL_ENTRIES + POOL_CONSTANTS) * ENTRY_BYTES
@@ -149,6 +152,7 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
     entry_at(entries, 2).value = age
     entry_at(entries, 3).value = answer
     entry_at(entries, 4).value = idle
+    entry_at(entries, 5).value = part(head_of(system).now - mine.came, half.age) if mine.held > 0 else 1.0
     return able
 
 
@@ -182,6 +186,7 @@ def observe_state(system: int, router: int, view: int) -> None:
     write(view, at, starved / head.R)
     write(view, at + 1, router_of(system, router).held / max(out, 1))
     write(view, at + 2, head.phase)
+    write(view, at + 3, head.closed / head.n)
 
 
 @kernel

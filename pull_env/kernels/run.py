@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from pull_env.kernels.announce import hold, settle_message
 from pull_env.kernels.clock import admit, advance
+from pull_env.kernels.health import is_open
 from pull_env.kernels.jit import entry, kernel
 from pull_env.kernels.memory import note_assignment
-from pull_env.kernels.messages import hold, withdraw
 from pull_env.kernels.observe import observe, outcome_at, view_at
 from pull_env.kernels.state import (
     ADDRESS,
     KEEP_MEMORY,
     MESSAGES,
     POLICY,
-    STALE,
+    TROUBLED,
     has,
     head_of,
     list_of,
@@ -47,6 +48,8 @@ def place(system: int, chain: int, steps: int) -> None:
     head = head_of(system)
     router = head.router
     head.answers = 0
+    if has(system, TROUBLED):
+        head.asking = 0.0
     server = -1
     for k in range(steps):
         server = serve(system, router, step_at(chain, k))
@@ -62,18 +65,21 @@ def assign(system: int, router: int, server: int) -> None:
     pool = pool_of(system, spot.pool)
     head.sender, head.target = router, server
     head.lost = spot.queue >= pool.buffer
+    if has(system, TROUBLED):
+        head.doomed = 0
+        head.lost |= not is_open(system, server)
     head.wait = 0.0
     if head.lost:
         pool.blocked += 1
     else:
         found = spot.queue
         head.wait = admit(system, server)
+        if has(system, TROUBLED):  # it was with the router until now
+            head.wait += head.asking
+            pool.area += head.asking
         count_accepted(system, spot.pool, found, head.wait)
-    if spot.holder >= 0:
-        if has(system, STALE):
-            spot.holder = -1  # it will announce itself again, whatever is still out
-        elif spot.queue >= head.threshold:
-            withdraw(system, router, server)
+    if spot.holder >= 0 or has(system, TROUBLED):
+        settle_message(system, router, server)
     if has(system, KEEP_MEMORY):
         note_assignment(system, router, server)
 
@@ -113,12 +119,17 @@ def loop(system: int, chain: int, steps: int, customers: int) -> int:
 
 @kernel
 def turn(system: int, chain: int, steps: int, view: int) -> None:
-    """Place the customer at hand by the chain of `steps` steps, run on to the next, and show it in `view`."""
-    head = head_of(system)
-    router, before = head.router, messages_sent(system)
+    """Place the customer at hand by the chain of `steps` steps, and run on to the next; `show` comes next."""
+    before = messages_sent(system)
     place(system, chain, steps)
     settle_turn(system, before, view)
-    observe(system, head.router if head.router >= 0 else router, view)
+
+
+@kernel
+def show(system: int, view: int) -> None:
+    """Write to `view` what the router at hand sees, where the customers have come to an end the last one."""
+    head = head_of(system)
+    observe(system, head.router if head.router >= 0 else head.sender, view)
 
 
 @kernel
@@ -131,9 +142,11 @@ def settle_turn(system: int, before: int, view: int) -> None:
     head, sight = head_of(system), view_at(view, 0)
     outcome = outcome_at(sight.outcome, 0)
     outcome.wait, outcome.lost = head.wait, head.lost
+    if has(system, TROUBLED):
+        outcome.lost = head.lost | head.doomed
     advance(system)
     outcome.messages = messages_sent(system) - before
-    outcome.cost = sight.block_price if outcome.lost else sight.wait_price * outcome.wait
+    outcome.cost = sight.wait_price * outcome.wait + (sight.block_price if outcome.lost else 0.0)
     outcome.cost += sight.message_price * outcome.messages
 
 

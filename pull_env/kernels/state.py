@@ -6,8 +6,8 @@ and fifty, and ran four times slower), a batch of systems is an array of integer
 traits is compiled without what they rule out (`run.rollout`). `pull_env.system.Simulator` owns the arrays and
 keeps them alive.
 
-Symbols: n servers, J pools, R routers, M servers that a router remembers in each of G groups (the pools, or
-one of all servers), Q bins of the law of the wait, F customers fed to the calendar at a time.
+Symbols: n servers, J pools, R routers, M places for the servers that a router remembers in each of G groups
+(the pools, or one of all servers), Q bins of the law of the wait, F customers fed to the calendar at a time.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ LEVELS = 65_536  # queue lengths told apart by `Inspect` and the law of the wait
 WAIT_BINS_PER_OCTAVE = 64  # calendar clock: realised waits are binned by their logarithm
 WAIT_OCTAVES = (-30, 50)
 
-ARRIVALS, MESSAGES, POLICY = range(3)  # sources of chance, each with a stream of its own
-STREAMS = 3
+ARRIVALS, MESSAGES, POLICY, NEWS, FAULTS = range(5)  # sources of chance, each with a stream of its own
+STREAMS = 5
 
 # The traits of a run, as bits of `head.traits` and of the handle of the system: what the policy needs kept
 # (what no step reads is not maintained), and the rules of its clock, messages and memory.
@@ -33,6 +33,7 @@ CALENDAR = 32  # a calendar of departures is the clock; else the Markov clock
 STALE = 64  # a pull-message is never withdrawn, and may be stale when it is taken
 CHOOSY = 128  # a server chooses the router that it announces itself to
 COMPLETE = 256  # a router remembers every server, entry k being that of server k
+TROUBLED = 512  # messages take time or get lost, or servers fail: events other than departures may happen
 PLAIN = 0  # a Markov clock and the simplest messages: the kernels have a loop of its own for it
 
 ADDRESS_BITS = 48  # a handle is the address of the head and, above these bits, the traits
@@ -107,6 +108,33 @@ HEAD = np.dtype(
         ("fed", np.int64),  # calendar clock: customers used of the feed at hand
         ("queued", np.int64),  # calendar clock: servers in the heap
         ("free", np.int64),  # calendar clock: first free cell of `waiting`
+        # troubled systems
+        ("conditions", np.int64),
+        ("health", np.int64),
+        ("soon", np.int64),
+        ("events", np.int64),
+        ("silent", np.int64),
+        ("drains", np.int64),
+        ("cells", np.int64),  # of `events`
+        ("drainings", np.int64),  # entries of `drains`
+        ("closed", np.int64),  # servers that accept nothing, as they are down or drained
+        ("pending", np.int64),  # events in `soon`
+        ("spare", np.int64),  # first free cell of `events`
+        ("order", np.int64),  # events scheduled since the start
+        ("overflow", np.int64),  # events for which there was no room: the run is void
+        ("delay", np.float64),  # mean time that a message takes
+        ("random_delay", np.int64),  # 1: it is exponential, else constant
+        ("loss", np.uint64),  # a message gets lost with this probability, x 2^32
+        ("repeat", np.float64),  # time after which a server announces itself again; inf: never
+        ("timeout", np.float64),  # time for which a router waits for an answer
+        ("restart", np.float64),  # mean time between two restarts of a router; inf: it never restarts
+        ("customers", np.int64),  # what becomes of those at a server that fails: WAIT, LOST or AGAIN
+        ("key", np.uint64),  # decides when servers fail and routers restart
+        ("asking", np.float64),  # time that the customer at hand, or the one placed last, waited for answers
+        ("doomed", np.int64),  # 1: the customer placed last will be lost with its server
+        ("failed", np.int64),  # accepted customers that are lost, or will be, with a server that fails
+        ("stale", np.int64),  # pull-messages that did not hold any more when they came
+        ("missed", np.int64),  # messages that got lost
     ],
     align=True,
 )
@@ -168,12 +196,11 @@ LIST = np.dtype(
         ("held", np.int64),  # pull-messages that this router holds from this pool
         ("oldest", np.int32),  # message identities, -1: none
         ("newest", np.int32),
-        ("best", np.int32),  # entry of the memory: see `find_best`; -1: none
-        ("cycle", np.int32),  # weighted round robin: next server of the pool, counted from its start
+        ("cycle", np.int64),  # weighted round robin: next server of the pool, counted from its start
         ("credit", np.float64),  # weighted round robin: capacity owed to the pool
         ("answer", np.float64),  # recent mean of the waits that probes of this pool promised
         ("idle", np.float64),  # recent share of probes of this pool that found an idle server
-        ("unused", np.int64),  # a record fills a cache line
+        ("came", np.float64),  # mean tick at which its messages came; those that leave count as any other
     ],
     align=True,
 )
@@ -187,11 +214,51 @@ AGE = np.dtype(
     align=True,
 )
 
-MEMORY = np.dtype([("server", np.int32), ("queue", np.int32), ("when", np.float64)], align=True)
+PLACE_BYTES = 16  # of a server that is remembered
 # clear: end of all work at a server; first, last: cells of `waiting`
 WORK = np.dtype([("clear", np.float64), ("first", np.int32), ("last", np.int32)], align=True)
-HEAP = np.dtype([("due", np.float64), ("server", np.int64)])  # a departure
-CELL = np.dtype([("size", np.float64), ("next", np.int32)], align=True)
+HEAP = np.dtype([("due", np.float64), ("key", np.int64)])  # what comes next: see `heap`
+CELL = np.dtype([("due", np.float64), ("next", np.int32)], align=True)  # of a departure
+
+CONDITION = np.dtype(  # of a pool in a troubled system; times are means, inf: for ever
+    [
+        ("open", np.int64),  # 0: its servers accept nothing, as they are drained
+        ("up", np.float64),  # until a server fails
+        ("down", np.float64),  # until it returns
+        ("normal", np.float64),  # until a server slows down
+        ("slow", np.float64),  # until it is as fast as before
+        ("factor", np.float64),  # of its rate while it is slow
+    ]
+)
+HEALTH = np.dtype(  # of a server in a troubled system; a period of odd number is one of failure, or slowness
+    [
+        ("until", np.float64),  # end of the present period
+        ("period", np.int64),
+        ("work_until", np.float64),  # the same at the end of all its work
+        ("work_period", np.int64),
+        ("slow_until", np.float64),  # end of the period of slowness, or of none, at the end of all its work
+        ("slow_period", np.int64),
+        ("announcement", np.int64),  # how often it announced itself, or ceased to be announced
+    ]
+)
+DRAIN = np.dtype([("when", np.float64), ("pool", np.int64), ("opens", np.int64)])  # 1: it is added again
+EVENT = np.dtype(
+    [
+        ("kind", np.int32),
+        ("server", np.int32),  # or the pool
+        ("router", np.int32),
+        ("next", np.int32),  # free cell
+        ("number", np.int64),  # of the announcement, or of the router's restarts
+    ]
+)
+PULL_COMES, REMOVE_COMES, REPEAT, SWITCH, OPEN, CLOSE, RESTART = range(7)
+WAIT, LOST, AGAIN = range(3)  # what becomes of customers at a server that fails
+
+
+def memory_row(places: int) -> np.dtype[Any]:
+    """Return how a router's memory of a group lies in memory, its `places` being a multiple of LANES."""
+    return np.dtype([("server", np.int32, places), ("queue", np.int32, places), ("when", np.float64, places)])
+
 
 STEP = np.dtype(
     [
@@ -232,7 +299,7 @@ INDEX = np.dtype(
 
 # How kernels reach a record: by the address of its array and its place there, or by the handle of a system.
 pool_at, router_at, list_at = records(POOL), records(ROUTER), records(LIST)
-memory_at, step_at, cell_at = records(MEMORY), records(STEP), records(CELL)
+step_at, cell_at, event_at = records(STEP), records(CELL), records(EVENT)
 stream_at, index_at = records(STREAM), records(INDEX)
 integer_at, count_at, real_at = records(INTEGER), records(COUNT), records(REAL)
 head_of = tagged(HEAD, ADDRESS_BITS)
@@ -242,7 +309,10 @@ router_of = elements(HEAD, ADDRESS_BITS, "routers", ROUTER)
 age_of = elements(HEAD, ADDRESS_BITS, "ages", AGE)  # of a pull-message: router x head.apart + server
 work_of = elements(HEAD, ADDRESS_BITS, "work", WORK)
 asked_of = elements(HEAD, ADDRESS_BITS, "asked", INTEGER)  # names the server asked in this place
-heap_at = records(HEAP)
+condition_of = elements(HEAD, ADDRESS_BITS, "conditions", CONDITION)
+health_of = elements(HEAD, ADDRESS_BITS, "health", HEALTH)
+silent_of = elements(HEAD, ADDRESS_BITS, "silent", INTEGER)  # 1: no answer came
+heap_at, drain_at = records(HEAP), records(DRAIN)
 
 
 @kernel
@@ -266,19 +336,19 @@ def list_of(system: int, router: int, pool: int) -> Any:
 
 @kernel
 def message_id(system: int, router: int, server: int) -> int:
-    """Return the identity of the message of `server` at `router`: only stale messages can be out twice."""
-    return router * head_of(system).n + server if has(system, STALE) else server
+    """Return the identity of the message of `server` at `router`: only stale ones can be out twice."""
+    return router * head_of(system).n + server if has(system, STALE | TROUBLED) else server
 
 
 @kernel
 def place_of(system: int, router: int, server: int) -> Any:
     """Return the cell that says in which slot the message of `server` at `router` lies.
 
-    It is a field of the server, in the cache line that is needed anyway; of a stale message an item of an
-    array.
+    It is a field of the server, in the cache line that is needed anyway; of a message that may be stale an
+    item of an array.
     """
     head = head_of(system)
-    if has(system, STALE):
+    if has(system, STALE | TROUBLED):
         return integer_at(head.messages, router * head.n + server)
     return integer_at(head.servers + server * SERVER_BYTES + SLOT_OFFSET, 0)
 
@@ -290,10 +360,10 @@ def slot_of(system: int, mine: Any, slot: int) -> Any:
 
 
 @kernel
-def memory_of(system: int, router: int, group: int, entry: int) -> Any:
-    """Return an entry of a router's memory."""
+def memory_of(system: int, router: int, group: int) -> int:
+    """Return the address of what a router remembers of a group: M servers, M lengths, M times."""
     head = head_of(system)
-    return memory_at(head.memory, (router * head.G + group) * head.M + entry)
+    return head.memory + (router * head.G + group) * head.M * PLACE_BYTES
 
 
 @kernel

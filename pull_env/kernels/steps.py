@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from pull_env.kernels.health import is_open
 from pull_env.kernels.index import count_lowest, lowest_level, pick_lowest
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.memory import recall, remember
+from pull_env.kernels.memory import length_at, recall, remember, time_at
 from pull_env.kernels.messages import choose, contains, drop
+from pull_env.kernels.news import ask
 from pull_env.kernels.state import (
     BY_DELAY,
     BY_QUEUE_THEN_SPEED,
@@ -30,6 +32,7 @@ from pull_env.kernels.state import (
     SEND,
     STALE,
     TAKE,
+    TROUBLED,
     asked_of,
     has,
     head_of,
@@ -39,6 +42,7 @@ from pull_env.kernels.state import (
     pool_of,
     router_of,
     server_of,
+    silent_of,
     work_of,
 )
 from pull_env.kernels.stream import HALF, LOW, below, bits, server_at_random, weighted_pool
@@ -108,7 +112,13 @@ def probe(system: int, router: int, step: Any) -> int:
         asked_of(system, asked).value = server
         asked += 1
         head_of(system).answers = asked
-        head_of(system).probes += 2
+        if has(system, TROUBLED):
+            answers = ask(system, server, step.stop_at >= 0.0)
+            silent_of(system, asked - 1).value = not answers
+            if not answers:
+                continue
+        else:
+            head_of(system).probes += 2
         queue, pool = server_of(system, server).queue, server_of(system, server).pool
         rate = pool_of(system, pool).rate
         note_answer(system, router, server, queue, step)
@@ -124,37 +134,52 @@ def probe(system: int, router: int, step: Any) -> int:
             break
     if has(system, KEEP_MEMORY) and step.recall:
         best = better_remembered(system, router, step, best, asked)
-        for k in range(asked):  # now, as the oldest entries that make room were to be considered
-            remember(
-                system, router, asked_of(system, k).value, server_of(system, asked_of(system, k).value).queue
-            )
+        remember_answers(system, router, asked)
+    if has(system, TROUBLED) and best < 0:
+        best = int(asked_of(system, 0).value)  # nobody answered
     return best
 
 
 @kernel
+def remember_answers(system: int, router: int, asked: int) -> None:
+    """Remember the servers just asked: at the end, as entries that make room were to be considered."""
+    for k in range(asked):
+        server = asked_of(system, k).value
+        if has(system, TROUBLED) and silent_of(system, k).value:
+            continue
+        remember(system, router, server, server_of(system, server).queue)
+
+
+@kernel
 def better_remembered(system: int, router: int, step: Any, best: int, asked: int) -> int:
-    """Return the best of the servers remembered if it is better than `best` of those asked, else `best`."""
-    queue, rate = server_of(system, best).queue, pool_of(system, server_of(system, best).pool).rate
-    least, speed, fresh = promise(queue, rate, step.rank), rate, math.inf
+    """Return the best of the servers remembered if it is better than `best` of those asked, else `best`.
+
+    -1 for `best`: none answered.
+    """
+    least, speed, fresh = math.inf, 0.0, math.inf
+    if best >= 0:
+        speed = pool_of(system, server_of(system, best).pool).rate
+        least = promise(server_of(system, best).queue, speed, step.rank)
     for group in range(head_of(system).G):
+        row = memory_of(system, router, group)
         for k in range(head_of(system).M):
-            entry = memory_of(system, router, group, k)
-            if entry.server < 0:
+            server, when = int(integer_at(row, k).value), time_at(system, row, k).value
+            if server < 0:
                 continue
-            pool = server_of(system, entry.server).pool
+            pool = server_of(system, server).pool
             if step.pool >= 0 and step.pool != pool:
                 continue
             rate = pool_of(system, pool).rate
-            value = promise(entry.queue, rate, step.rank)
+            value = promise(length_at(system, row, k).value, rate, step.rank)
             if value > least:
                 continue
             if value == least:
                 faster = step.rank == BY_QUEUE_THEN_SPEED and rate > speed
                 slower = step.rank == BY_QUEUE_THEN_SPEED and rate < speed
-                if slower or (not faster and entry.when <= fresh):
+                if slower or (not faster and when <= fresh):
                     continue
-            if not contains(head_of(system).asked, asked, entry.server):
-                best, least, speed, fresh = int(entry.server), value, rate, entry.when
+            if not contains(head_of(system).asked, asked, server):
+                best, least, speed, fresh = server, value, rate, when
     return best
 
 
@@ -180,10 +205,15 @@ def work_left(system: int, server: int) -> float:
 def inspect(system: int, step: Any) -> int:
     """Look at all servers and return the best, a random one of equals: O(J) by the index of queue lengths.
 
-    By work O(n), but where servers are idle: these have the least.
+    By work O(n), but where servers are idle: these have the least; and where some accept nothing.
     """
-    head_of(system).probes += 2 * head_of(system).n
-    head_of(system).answers = -1
+    head = head_of(system)
+    head.probes += 2 * head.n
+    head.answers = -1
+    if has(system, TROUBLED):
+        head.asking += 2.0 * head.delay  # full information is never lost, and takes a mean time
+        if head.closed > 0:
+            return best_open(system, step.rank)
     if has(system, CALENDAR) and step.rank == BY_WORK and not any_idle(system):
         return least_work(system)
     J, index = head_of(system).J, head_of(system).by_queue
@@ -203,6 +233,38 @@ def inspect(system: int, step: Any) -> int:
                 return pick_lowest(index, j, pool_of(system, j).start + pool_of(system, j).size, k)
             k -= count_lowest(index, j)
     return -1
+
+
+@kernel
+def best_open(system: int, rank: int) -> int:
+    """Return the best server of those that accept customers, a random one of equals: O(n).
+
+    Of all, as empty, if none does.
+    """
+    n, least, speed, ties = head_of(system).n, math.inf, 0.0, 0
+    for server in range(n):
+        value, rate = merit_of(system, server, rank)
+        if value < least or (value == least and rate > speed):
+            least, speed, ties = value, rate, 0
+        ties += value == least and rate == speed
+    k = below(bits(system, POLICY) & LOW, ties)
+    for server in range(n):
+        if merit_of(system, server, rank) == (least, speed):
+            if k == 0:
+                return server
+            k -= 1
+    return -1
+
+
+@kernel
+def merit_of(system: int, server: int, rank: int) -> tuple[float, float]:
+    """Return what a server is compared by: smaller first value, then larger second."""
+    if not is_open(system, server):
+        return math.inf, 0.0
+    rate = pool_of(system, server_of(system, server).pool).rate
+    if rank == BY_WORK:
+        return work_left(system, server), 0.0
+    return promise(server_of(system, server).queue, rate, rank), rate if rank == BY_QUEUE_THEN_SPEED else 0.0
 
 
 @kernel
@@ -233,6 +295,8 @@ def look_up(system: int, step: Any) -> int:
     head, at = head_of(system), 0
     head.probes += 2 * step.at_most
     head.answers = -1
+    if has(system, TROUBLED) and step.at_most > 0:
+        head.asking += 2.0 * head.delay
     for server in range(head.n):
         limit = integer_at(head.limits, server).value
         at = at * (limit + 1) + min(server_of(system, server).queue, limit)

@@ -50,7 +50,6 @@ def count_accepted(system: int, pool: int, queue: int, wait: float) -> None:
     level = min(queue, head_of(system).Q - 1)
     if has(system, CALENDAR):
         p.wait += wait
-        p.service += head_of(system).size / p.rate
         level = wait_bin(wait)
     count_at(head_of(system).law, level * head_of(system).J + pool).value += 1
 

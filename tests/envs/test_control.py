@@ -86,8 +86,8 @@ def test_what_it_sees_is_the_mean_of_what_routers_see():
     first, _ = control.reset(seed=4)
     seen, info = router.reset(seed=4)
     looks = [router.look(k) for k in range(10)]
-    np.testing.assert_allclose(first[:20], np.mean([look[0] for look in looks], axis=0), atol=1e-6)
-    np.testing.assert_allclose(first[20:22], np.mean([look[1][:2] for look in looks], axis=0), atol=1e-6)
+    np.testing.assert_allclose(first[:22], np.mean([look[0] for look in looks], axis=0), atol=1e-6)
+    np.testing.assert_allclose(first[22:24], np.mean([look[1][:2] for look in looks], axis=0), atol=1e-6)
     assert first[22:].tolist() == [0.0, 0.0, 0.0]
     for k in (2, 0, 1, 2):
         sights, finds, costs, waits, messages = [], [], [], [], []

@@ -264,7 +264,7 @@ def test_no_stream_of_any_seed_and_episode_is_that_of_another(name):
         for episode in range(8):
             env.reset(seed=seed, options={"episode": episode})
             words += env.simulator.arrays.streams.ravel().tolist()
-    assert len(words) == len(set(words)) == 8 * 8 * 3 * 4  # seeds, episodes, streams, words
+    assert len(words) == len(set(words)) == 8 * 8 * 5 * 4  # seeds, episodes, streams, words
 
 
 def test_every_id_works_in_a_fresh_process_and_registers_once():

@@ -67,17 +67,21 @@ class Twin:
         now, tick = arrays.head["now"][0], arrays.head["tick"][0]
         out = []
         for j, pool in enumerate(scenario.pools):
-            known = [entry for entry in arrays.memory[router, j] if entry["server"] >= 0]
-            best = min(known, key=lambda entry: (entry["queue"], -entry["when"]), default=None)
+            lists = arrays.lists[router, j]
+            row = arrays.memory[router, j]
+            known = row["server"] >= 0
+            lengths, times = row["queue"][known].tolist(), row["when"][known].tolist()
+            best = min(zip(lengths, times, strict=True), key=lambda it: (it[0], -it[1]), default=None)
             out += [
                 pool.size / n,
                 pool.rate / max(p.rate for p in scenario.pools),
                 1.0 if pool.buffer is None else squash(pool.buffer),
                 squash(arrays.lists["held"][router, j]),
-                1.0 if best is None else squash(best["queue"] / pool.rate / service),
-                1.0 if best is None else squash((now - best["when"]) * tick / service),
+                1.0 if best is None else squash(best[0] / pool.rate / service),
+                1.0 if best is None else squash((now - best[1]) * tick / service),
                 squash(self.answer[router, j] / service),
                 self.idle[router, j],
+                squash((now - lists["came"]) * tick / service) if lists["held"] else 1.0,
             ]
         nominal = 1 / (scenario.total_arrival_rate * scenario.router_shares[router])
         message = scenario.prices.message / scenario.prices.wait / service
@@ -91,7 +95,7 @@ class Twin:
         for j, pool in enumerate(scenario.pools):
             queues = arrays.servers["queue"][arrays.servers["pool"] == j]
             out += [(queues == q).sum() / pool.size for q in range(4)] + [(queues >= 4).sum() / pool.size]
-        out += [(held == 0).sum() / R, held[router] / max(held.sum(), 1), 0.0]
+        out += [(held == 0).sum() / R, held[router] / max(held.sum(), 1), 0.0, 0.0]
         return out
 
 
@@ -127,8 +131,8 @@ def test_names_sizes_and_space_fit():
     for name in scenario_names():
         scenario = load_scenario(name)
         J = len(scenario.pools)
-        assert local_size(scenario) == observation_size(scenario) == 8 * J + 4
-        assert observation_size(scenario, with_state=True) == 8 * J + 4 + 5 * J + 3
+        assert local_size(scenario) == observation_size(scenario) == 9 * J + 4
+        assert observation_size(scenario, with_state=True) == 9 * J + 4 + 5 * J + 4
         for with_state in (False, True):
             names = observation_names(scenario, with_state)
             assert len(set(names)) == len(names) == observation_size(scenario, with_state)

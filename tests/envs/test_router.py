@@ -118,7 +118,7 @@ def test_make_vec_env_of_stable_baselines3_makes_it():
     from stable_baselines3.common.env_util import make_vec_env
 
     envs = make_vec_env(ID, n_envs=2, env_kwargs={"scenario": "small-mixed"})
-    assert envs.reset().shape == (2, 20)
+    assert envs.reset().shape == (2, 22)
     first, second = envs.get_images()
     assert first.shape == second.shape == (400, 960, 3)
     assert not np.array_equal(first, second)

@@ -138,7 +138,7 @@ def test_gymnasium_makes_it():
     assert type(envs) is RouterVectorEnv
     assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     assert envs.spec.id == ID
-    assert (envs.num_envs, envs.observation_space.shape, envs.action_space.shape) == (3, (3, 20), (3,))
+    assert (envs.num_envs, envs.observation_space.shape, envs.action_space.shape) == (3, (3, 22), (3,))
     observations, infos = envs.reset(seed=0)
     assert envs.observation_space.contains(observations)
     assert infos["action_mask"].shape == (3, 18)

@@ -13,7 +13,7 @@ from test_play import POLICIES, assert_same_state, kernel_run
 from test_router import cost_of, record
 from test_vector import assert_twins, pair
 
-from pull_env import Announce, Pool, Scenario, Send, Take, evaluate
+from pull_env import Announce, Drain, Faults, News, Pool, Scenario, Send, Take, evaluate
 from pull_env.arrivals import Batches, Bursts, Day, HotRouter, Modulated
 from pull_env.envs.aec import aec_env, parallel_env
 from pull_env.envs.control import ControlEnv
@@ -32,6 +32,13 @@ WORKLOADS = {
     "day": Scenario(POOLS, routers=3, load=0.8, arrivals=Day(50.0, 0.8)),
     "batches": Scenario(POOLS, routers=3, load=0.8, arrivals=Batches(3.0)),
     "hot router": Scenario(POOLS, routers=3, load=0.8, shares=HotRouter(0.8, 30.0), service=Pareto(1.5)),
+    "slow news": Scenario(POOLS, routers=3, load=0.8, news=News(0.3, "exponential", loss=0.1, repeat=4.0)),
+    "failures": Scenario(
+        POOLS,
+        routers=3,
+        load=0.8,
+        faults=Faults(30.0, 5.0, "lost", normal=20.0, slow=5.0, restart=40.0, drains=(Drain(1, 50.0, 90.0),)),
+    ),
 }
 each = pytest.mark.parametrize("scenario", WORKLOADS.values(), ids=WORKLOADS)
 

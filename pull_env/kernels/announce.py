@@ -1,0 +1,91 @@
+"""A server announces itself to a router by a pull-message, and withdraws it when it is available no more."""
+
+from __future__ import annotations
+
+from pull_env.kernels.index import count_lowest, pick_lowest
+from pull_env.kernels.jit import kernel
+from pull_env.kernels.messages import contains, drop, keep
+from pull_env.kernels.news import forget, launch, recant
+from pull_env.kernels.state import (
+    CHOOSY,
+    MESSAGES,
+    STALE,
+    TROUBLED,
+    has,
+    head_of,
+    integer_at,
+    place_of,
+    router_of,
+    server_of,
+)
+from pull_env.kernels.stream import LOW, below, bits
+
+
+@kernel
+def recipient(system: int) -> int:
+    """Return the router that an announcement goes to."""
+    head, R = head_of(system), head_of(system).R
+    if not has(system, CHOOSY):
+        return below(bits(system, MESSAGES) & LOW, R)
+    if head.recipient == 0:
+        k = below(bits(system, MESSAGES) & LOW, count_lowest(head_of(system).by_held, 0))
+        return pick_lowest(head_of(system).by_held, 0, R, k)
+    best = -1
+    for drawn in range(head.recipient):
+        router = below(bits(system, MESSAGES) & LOW, R)
+        while contains(head.sampled, drawn, router):
+            router = below(bits(system, MESSAGES) & LOW, R)
+        integer_at(head.sampled, drawn).value = router
+        if best < 0 or router_of(system, router).held < router_of(system, best).held:
+            best = router
+    head.probes += 2 * head.recipient
+    return best
+
+
+@kernel
+def announce(system: int, server: int) -> None:
+    """Send a pull-message of `server`."""
+    head_of(system).pulls += 1
+    router = recipient(system)
+    if has(system, TROUBLED):
+        launch(system, router, server)
+    else:
+        hold(system, router, server)
+
+
+@kernel
+def hold(system: int, router: int, server: int) -> None:
+    """Let `router` hold the message of `server`."""
+    server_of(system, server).holder = router
+    keep(system, router, server)
+
+
+@kernel
+def settle_message(system: int, router: int, server: int) -> None:
+    """Withdraw the message of `server` if the customer that `router` sent there makes it unavailable.
+
+    Where messages may be stale nothing is withdrawn, but the server forgets that it announced itself. In a
+    troubled system `router` may hold a message that does not stand any more: it learns that at once, by what
+    becomes of its customer.
+    """
+    sender = server_of(system, server)
+    if sender.holder >= 0:
+        if has(system, STALE):
+            forget(system, server)  # it will announce itself again, whatever is still out
+        elif sender.queue >= head_of(system).threshold:
+            withdraw(system, router, server)
+    untold = has(system, TROUBLED) and not has(system, STALE) and head_of(system).threshold > 0
+    if untold and sender.holder != router and place_of(system, router, server).value >= 0:
+        drop(system, router, server)
+
+
+@kernel
+def withdraw(system: int, router: int, server: int) -> None:
+    """Withdraw the message of `server`; tell the router that holds it, unless it is `router`, which knows."""
+    holder = server_of(system, server).holder
+    forget(system, server)
+    head_of(system).removes += holder != router
+    if not has(system, TROUBLED):
+        drop(system, holder, server)
+    elif holder != router:
+        recant(system, holder, server)
