@@ -6,6 +6,8 @@ import pytest
 from agents import train
 from agents.cloning import check_start, clone, discounted, start_policy, watch
 from pull_env import Announce, Policy, Probe, Send, Take
+from pull_env.envs.play import HELD
+from pull_env.kernels.observe import POOL_ENTRIES
 from pull_env.scenario import load_scenario
 
 SCENARIO = load_scenario("small-mixed")
@@ -26,7 +28,7 @@ def test_what_is_watched(short):
     assert seen.observations.shape == (400, model.observation_space.shape[0])
     assert set(seen.actions.tolist()) == {0, 1, 5}  # take of either pool, and send to pool 1
     assert seen.masks[np.arange(400), seen.actions].all()
-    held = seen.observations[:, [3, 11]].numpy() > 0
+    held = seen.observations[:, [HELD, POOL_ENTRIES + HELD]].numpy() > 0
     assert (held[:, 1] == (seen.actions == 1).numpy()).all()  # a fast server that pulled goes first
 
 
