@@ -6,6 +6,7 @@ import inspect
 import time
 from typing import Any, Protocol
 
+from pull_env.envs.base import whole
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
 from pull_env.policy import Policy, Send, Step, Take
@@ -67,6 +68,9 @@ def evaluate(
     """
     scenario = as_scenario(scenario)
     check(customers, seed, replications, warmup, None)
+    if fill_customers is None:
+        fill_customers = warmup_customers(scenario, None) if scenario.replay is None else 0
+    whole("fill_customers", fill_customers, least=0)
     if scenario.replay is None:
         customers = customers or 400_000
         warmup = -(-customers // replications) if warmup is None else warmup
@@ -79,8 +83,6 @@ def evaluate(
     masked = "action_masks" in inspect.signature(agent.predict).parameters
     started = time.perf_counter()
     steps = _pull(envs.envs[0]) if fill is None else fill.steps
-    if fill_customers is None:
-        fill_customers = warmup_customers(scenario, None) if scenario.replay is None else 0
     for k in range(replications):
         envs.call_one(k, "reset", seed=seed, options={"episode": k})
         if fill_customers:
