@@ -463,6 +463,17 @@ def test_long_run(name, kind):
     run_both(*pair(scenario, baselines.make(name), 7, 1, workload, keep=KEEP_ALL), stops=(500, 1000, 1500))
 
 
+@pytest.mark.parametrize(
+    "memory", [Memory(10), Memory(20, by_pool=False), Memory(34, by_pool=False)], ids=["pool", "most", "all"]
+)
+@pytest.mark.parametrize("steps", [(Take(), Recall(), Send()), (Probe(at_most=3, recall=True),)])
+def test_memories_of_several_vectors(memory, steps):
+    """The kernels look at eight places at a time; no pool but the first begins where eight of them do."""
+    scenario = Scenario((Pool(19, 1.0), Pool(15, 0.6)), routers=2, load=0.95)
+    policy = Policy("remembers", steps, Announce(threshold=1), memory)
+    run_both(*pair(scenario, policy, 4), stops=(100, 300, 600))
+
+
 def test_a_threshold_without_limit():
     """At full load the logarithm has none, and neither have the buffers: every server is always available."""
     scenario = Scenario((Pool(2, 0.5), Pool(1, 2.0)), routers=2, load=1.0)
