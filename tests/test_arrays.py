@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from pull_env import Pool, Scenario, arrays
+from pull_env.encoding import encode
 from pull_env.envs.vector import RouterVectorEnv
 from pull_env.kernels import state
 from pull_env.policy import Announce, Inspect, Lookup, Memory, Probe, Search, Send, Take
-from pull_env.system import Simulator, encode
+from pull_env.system import Simulator
 from pull_env.workload import poisson
 
 TWO = Scenario(pools=(Pool(6, 1.5), Pool(5, 0.5, buffer=3)), routers=3, load=0.9)

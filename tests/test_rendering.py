@@ -12,9 +12,10 @@ from gymnasium.error import ResetNeeded
 
 import baselines
 from pull_env import Announce, Cycle, Inspect, Policy, Pool, Prices, Probe, Scenario, Send, Take, as_scenario
+from pull_env.encoding import encode
 from pull_env.envs.router import RouterEnv
 from pull_env.rendering import RENDERERS, ansi, canvas, layout, picture, rgb_array, snapshot
-from pull_env.system import Simulator, encode
+from pull_env.system import Simulator
 from pull_env.workload import poisson
 
 LARGE = Scenario((Pool(6_000, 1.25), Pool(4_000, 0.6, buffer=5)), routers=500, load=0.95, name="large")

@@ -8,7 +8,8 @@ from scipy.integrate import quad
 
 import baselines
 from pull_env import Policy, Pool, Prices, Scenario, Search, load_scenario, simulate
-from pull_env.system import Simulator, encode
+from pull_env.encoding import encode
+from pull_env.system import Simulator
 from pull_env.theory.exact import solve
 
 

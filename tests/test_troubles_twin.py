@@ -10,8 +10,9 @@ from test_workload import WORKLOADS
 
 import baselines
 from pull_env import Drain, Faults, News, Pool, Scenario
+from pull_env.encoding import encode
 from pull_env.kernels import state
-from pull_env.system import Simulator, encode
+from pull_env.system import Simulator
 from pull_env.workload import poisson
 
 MIXED = Scenario((Pool(3, 2.0, 4), Pool(4, 1.0)), routers=3, load=0.8)

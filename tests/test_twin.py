@@ -10,6 +10,7 @@ from naive import Naive, wait_bin
 from naive_troubled import Troubled
 
 import baselines
+from pull_env.encoding import encode, needs_calendar
 from pull_env.kernels import state, tally
 from pull_env.kernels.events import CELL_BITS
 from pull_env.kernels.heap import BRANCHES_LOG
@@ -28,7 +29,7 @@ from pull_env.policy import (
     Take,
 )
 from pull_env.scenario import Pool, Prices, Scenario
-from pull_env.system import Simulator, encode, needs_calendar
+from pull_env.system import Simulator
 
 TALLIES = ("accepted", "blocked", "waited", "found", "wait", "service")
 AREAS = ("area", "busy_area")

@@ -11,6 +11,7 @@ from gymnasium.error import ResetNeeded
 
 from pull_env.arrays import Array, shell
 from pull_env.decider import Decider
+from pull_env.encoding import encode, keeps
 from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation, ScenarioLike
 from pull_env.envs.catalog import as_catalog
 from pull_env.envs.observation import View, local_size, observation_box
@@ -20,7 +21,6 @@ from pull_env.kernels.jit import direct
 from pull_env.kernels.observe import CHAIN_STEPS, observe
 from pull_env.player import check_fit
 from pull_env.policy import Announce, Memory, Policy, Recall, Step
-from pull_env.system import encode, keeps
 
 
 class RouterEnv(CustomerEnv):

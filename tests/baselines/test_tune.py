@@ -24,9 +24,9 @@ from pull_env import (
     scenario_names,
     simulate,
 )
+from pull_env.encoding import encode
 from pull_env.policy import Announce
 from pull_env.results import Result
-from pull_env.system import encode
 from pull_env.terminal import Report
 
 TINY = Plan(

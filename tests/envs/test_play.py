@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from pull_env.encoding import encode, needs_calendar
 from pull_env.envs.play import Driver, play
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.state import CALENDAR
@@ -22,7 +23,7 @@ from pull_env.policy import (
     Take,
 )
 from pull_env.scenario import as_scenario, load_scenario
-from pull_env.system import Simulator, encode, needs_calendar
+from pull_env.system import Simulator
 from pull_env.workload import poisson, workload_of
 
 FASTEST = Policy("pull fastest", (Take(order="fastest"), Send(weights="rate")), Announce())
