@@ -1,14 +1,15 @@
-"""Train a router: `python -m agents.train --scenario two-speeds --algo ppo --steps 200000 --seed 0`.
+"""Train a router: `python -m agents.train --scenario two-speeds --algo ppo --seed 0`.
 
 One customer is one step, and the reward is minus its cost, so the learner minimises the cost per customer.
-The model and its configuration are saved in a folder of their own, and the router is scored as baselines are.
+What to learn with stands in agents/hyperparams, by learner and scenario. On the way the router is evaluated,
+and the best kept; at the end it is scored as baselines are. A run that was stopped goes on with --resume.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import sys
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,11 +17,13 @@ from typing import Annotated, Any
 import tyro
 
 import pull_env
-from agents.algorithms import Algorithm, learner, save
+from agents.algorithms import ACTOR_CRITIC, Algorithm, learner, read_configuration, write_configuration
+from agents.hyperparams import LEARNERS, Hyperparameters, resolve
 from agents.score import score
 from baselines.rows import versions
 from pull_env.scenario import load_scenario
-from pull_env.terminal import bar, command_line, exit_status
+from pull_env.seeds import spawn_seeds
+from pull_env.terminal import Report, bar, command_line, exit_status
 
 
 @dataclass(frozen=True)
@@ -30,131 +33,227 @@ class Args:
     scenario: str = "two-speeds"
     """A preset's name, or the path of a TOML file."""
     algo: Algorithm = "ppo"
-    """The learner: ppo, or maskable-ppo, which never picks a take or recall of nothing."""
-    steps: int = 200_000
-    """Customers to learn from, over all environments."""
+    """The learner; maskable-ppo is ppo that never picks a take or recall of nothing."""
     seed: int = 0
-    """Seeds weights, environments and exploration; scores use other seeds."""
-    envs: int = 8
-    """Environments side by side."""
-    customers: int = 10_000
-    """Customers an episode."""
-    learning_rate: float = 3e-4
-    """Step of Adam."""
-    gamma: float = 0.99
-    """Discount a customer."""
-    n_steps: int = 512
-    """Customers of each environment between two updates."""
-    batch_size: int = 512
-    """Customers a gradient step."""
-    ent_coef: float = 0.01
-    """Weight of the entropy of the policy."""
+    """Seeds weights, environments and exploration; evaluations and scores use other seeds."""
+    evaluations: int = 10
+    """Evaluations on the way, at equal distances, besides the one before the first customer."""
+    evaluation_customers: int = 200_000
+    """Customers counted in each."""
     score_customers: int = 100_000
     """Customers counted in the score at the end; 0: no score."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """A new folder for the results; by default one in runs/, named by learner, scenario, seed and time."""
-
-
-def make_env(args: Args) -> Any:
-    """Return the environments side by side, rewards scaled to unit spread for the learner."""
-    from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
-
-    from pull_env.sb3 import VecRouter
-
-    envs = VecRouter(args.scenario, args.envs, customers=args.customers)
-    return VecNormalize(VecMonitor(envs), norm_obs=False, gamma=args.gamma)
-
-
-def train(args: Args) -> Any:
-    """Return a model of Stable-Baselines3, trained as `args` say."""
-    from stable_baselines3.common.callbacks import BaseCallback
-
-    env = make_env(args)
-    update = args.envs * args.n_steps
-    model = learner(args.algo)(
-        "MlpPolicy",
-        env,
-        learning_rate=args.learning_rate,
-        gamma=args.gamma,
-        n_steps=args.n_steps,
-        batch_size=min(args.batch_size, update),
-        ent_coef=args.ent_coef,
-        seed=args.seed,  # the environments spawn theirs from it
-        device="cpu",
-    )
-    with bar(f"{args.algo} on {args.scenario}", args.steps, sys.stderr.isatty()) as report:
-
-        class Tell(BaseCallback):
-            """Tells the progress bar of customers learned from."""
-
-            def _on_step(self) -> bool:
-                report(args.envs)
-                return True
-
-        model.learn(args.steps, callback=Tell())
-    env.close()
-    return model
-
-
-def check(args: Args) -> None:
-    """Refuse arguments that cannot be, before any work is done.
-
-    Raises:
-        ValueError: One cannot; the message names it.
-    """
-    load_scenario(args.scenario)
-    least = {"steps": 1, "seed": 0, "envs": 1, "customers": 2, "n_steps": 2, "batch_size": 2}
-    least["score_customers"] = 0
-    for name, low in least.items():
-        if getattr(args, name) < low:
-            raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
-    if not 0 <= args.gamma <= 1:
-        raise ValueError(f"gamma is {args.gamma}: it must be a number from 0 to 1")
-    if not args.learning_rate > 0:
-        raise ValueError(f"learning_rate is {args.learning_rate}: it must be a positive number")
-    if not args.ent_coef >= 0:
-        raise ValueError(f"ent_coef is {args.ent_coef}: it must be a number from 0")
-    if args.out is not None and args.out.exists():
-        raise ValueError(f"out is '{args.out}': it exists already, and results are never overwritten")
-
-
-def configuration(args: Args, seconds: float) -> dict[str, Any]:
-    """Return what the model was trained with, as plain JSON values."""
-    plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
-    return {
-        **plain,
-        "command": command_line(sys.orig_argv[1:]),
-        "scenario_content": load_scenario(args.scenario).to_dict(),
-        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "training_seconds": round(seconds, 1),
-        "versions": {"pull-env": pull_env.__version__, **versions()},
-    }
-
-
-def run(args: Args) -> int:
-    """Train, save and score as `args` say, and return the exit status.
-
-    Raises:
-        ValueError: Something that is asked for is not allowed.
-    """
-    check(args)
-    now = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
-    name = Path(args.scenario).stem
-    folder = args.out or Path("runs") / f"{args.algo}-{name}-seed{args.seed}-{now}"
-    started = time.perf_counter()
-    model = train(args)
-    save(model, configuration(args, time.perf_counter() - started), folder)
-    print(f"trained on {args.steps:,} customers in {time.perf_counter() - started:.0f} s, saved in {folder}")
-    if args.score_customers:
-        score(folder, args.scenario, args.score_customers)
-    print(f"score it again: python -m agents.score {folder} --scenario {args.scenario}")
-    return 0
+    resume: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """The folder of a run that was stopped: go on as if it had not been. All else is as it was begun."""
+    hyperparams: Annotated[Path | None, tyro.conf.arg(metavar="YAML")] = None
+    """A file of hyperparameters in place of the learner's own in agents/hyperparams."""
+    learn: tyro.conf.OmitArgPrefixes[Hyperparameters] = dataclasses.field(default_factory=Hyperparameters)
+    """What to learn with, over what the file gives."""
 
 
 def main() -> int:
     """Train what the command line asks for, and return the exit status."""
     args = tyro.cli(Args, prog="python -m agents.train", description=__doc__)
     return exit_status(lambda: run(args))
+
+
+def run(args: Args) -> int:
+    """Train, keep the best and score it, as `args` say, and return the exit status.
+
+    Raises:
+        ValueError: Something that is asked for is not allowed.
+    """
+    folder = args.resume or args.out or default_folder(args)
+    args = check(args) if args.resume is None else stored(args)
+    try:
+        if args.resume is None:
+            folder.mkdir(parents=True)
+            write_configuration(configuration(args), folder)
+            train(args, folder)
+        else:
+            go_on(args, folder)
+    except KeyboardInterrupt:
+        print(f"stopped; go on: python -m agents.train --resume {folder}", file=sys.stderr)
+        raise
+    if args.score_customers:
+        score(folder, args.scenario, args.score_customers)
+    print(f"score it again: python -m agents.score {folder} --scenario {args.scenario}")
+    return 0
+
+
+def check(args: Args) -> Args:
+    """Return `args` with all hyperparameters, after refusing what cannot be, before any work is done.
+
+    Raises:
+        ValueError: Something cannot be; the message names it.
+    """
+    scenario = load_scenario(args.scenario)
+    least = {"seed": 0, "evaluations": 1, "evaluation_customers": 1, "score_customers": 0}
+    for name, low in least.items():
+        if getattr(args, name) < low:
+            raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
+    learn = resolve(args.algo, scenario.name, args.learn, args.hyperparams)
+    if args.out is not None and args.out.exists():
+        raise ValueError(f"out is '{args.out}': it exists already, and results are never overwritten")
+    if learn.start != "none":
+        from agents.cloning import check_start, start_policy
+
+        check_start(start_policy(learn.start), scenario)
+    return dataclasses.replace(args, learn=learn)
+
+
+def default_folder(args: Args) -> Path:
+    """Return a new folder's name, in runs/."""
+    now = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
+    return Path("runs") / f"{args.algo}-{Path(args.scenario).stem}-seed{args.seed}-{now}"
+
+
+def train(args: Args, folder: Path) -> None:
+    """Learn from the first customer to the last, and leave the results in `folder`."""
+    model = make_model(args)
+    with bar(f"{args.algo} on {args.scenario}", args.learn.steps, sys.stderr.isatty()) as report:
+        curve = make_curve(args, folder, report)
+        if args.learn.start != "none":
+            teach(model, args, curve)
+        model.set_logger(logger(folder))
+        model.learn(args.learn.steps, callbacks(args, curve))
+    finish(model, curve, folder)
+
+
+def go_on(args: Args, folder: Path) -> None:
+    """Learn from the customer at which a run was stopped to the last, as `train` would have."""
+    from agents.checkpoint import restore
+
+    model, state = restore(args.algo, folder)
+    left = args.learn.steps - model.num_timesteps
+    with bar(f"{args.algo} on {args.scenario}", left, sys.stderr.isatty()) as report:
+        curve = make_curve(args, folder, report)
+        curve.restore(state)
+        model.set_logger(logger(folder))
+        model.learn(left, callbacks(args, curve), reset_num_timesteps=False)
+    finish(model, curve, folder)
+
+
+def make_model(args: Args) -> Any:
+    """Return a learner that has learned nothing yet, with its environments; rewards have unit spread."""
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    from agents.schedule import Falling
+    from pull_env.sb3 import VecRouter
+
+    learn = args.learn
+    sight = "with-state" if learn.observation == "with-state" else "local"
+    envs = VecRouter(args.scenario, learn.envs, customers=learn.customers, observation=sight)
+    given = {name: value for name, value in learn.given().items() if name in LEARNERS}
+    if args.algo in ACTOR_CRITIC:
+        given["batch_size"] = min(learn.batch_size, learn.envs * learn.n_steps)
+    policy, shape = network(args, envs.envs.local_size)
+    return learner(args.algo)(
+        policy,
+        VecNormalize(envs, norm_obs=False, gamma=learn.gamma),
+        learning_rate=Falling(learn.learning_rate, learn.final_rate),
+        policy_kwargs=shape,
+        seed=args.seed,  # the environments spawn theirs from it
+        device="cpu",
+        **given,
+    )
+
+
+def network(args: Args, local_size: int) -> tuple[Any, dict[str, Any]]:
+    """Return the class of the learner's networks, and its arguments."""
+    layers = list(args.learn.layers)
+    if args.algo not in ACTOR_CRITIC:
+        return "MlpPolicy", {"net_arch": layers}
+    from agents.actor_critic import MaskableTwoViewsPolicy, TwoViewsPolicy
+
+    policy = MaskableTwoViewsPolicy if args.algo == "maskable-ppo" else TwoViewsPolicy
+    return policy, {"net_arch": {"pi": layers, "vf": layers}, "local_size": local_size}
+
+
+def make_curve(args: Args, folder: Path, report: Report) -> Any:
+    """Return what evaluates the learner on the way."""
+    from agents.curve import Curve, Examiner
+
+    scenario, learn = load_scenario(args.scenario), args.learn
+    examiner = Examiner.of(scenario, args.algo, learn.layers, args.evaluation_customers, args.seed)
+    return Curve(folder, examiner, -(-learn.steps // args.evaluations), learn.average, report)
+
+
+def callbacks(args: Args, curve: Any) -> list[Any]:
+    """Return what is called while the learner learns: the curve, and what changes on the way."""
+    from agents.schedule import Falling, FallingEntropy
+
+    learn = args.learn
+    if args.algo not in ACTOR_CRITIC:
+        return [curve]
+    return [FallingEntropy(Falling(learn.ent_coef, learn.final_entropy), learn.steps), curve]
+
+
+def teach(model: Any, args: Args, curve: Any) -> None:
+    """Teach the learner the policy that it starts from, and note in the curve what that policy costs."""
+    from agents.cloning import clone, start_policy
+
+    policy, learn = start_policy(args.learn.start), args.learn
+    seed = spawn_seeds(args.seed, 1, "clone")[0]
+    agreed = clone(model, policy, learn.start_customers, learn.start_noise, seed)
+    print(f"taught {policy.name}: the network agrees with it on {agreed:.1%} of choices", flush=True)
+    curve.note("start", policy.name, curve.examiner.compare(policy))
+
+
+def logger(folder: Path) -> Any:
+    """Return what writes the learner's figures for TensorBoard."""
+    from stable_baselines3.common.logger import configure
+
+    return configure(str(folder / "tensorboard"), ["tensorboard"])
+
+
+def finish(model: Any, curve: Any, folder: Path) -> None:
+    """Note in the folder how long it took, and say what came of it."""
+    from agents.curve import read_best
+
+    model.env.close()
+    seconds = curve.elapsed()
+    write_configuration({**read_configuration(folder), "training_seconds": round(seconds, 1)}, folder)
+    best = read_best(folder)
+    print(f"learned from {model.num_timesteps:,} customers in {seconds:.0f} s, saved in {folder}")
+    print(
+        f"best in evaluation: the {best['weights']} weights after {best['customers']:,} customers, "
+        f"{best['choice']}, cost {best['cost']['mean']:.4f}"
+    )
+
+
+def configuration(args: Args) -> dict[str, Any]:
+    """Return what a run was asked for, and with what it is done, as plain JSON values."""
+    plain = {key: str(value) if isinstance(value, Path) else value for key, value in vars(args).items()}
+    learner(args.algo)  # so that its versions are known
+    return {
+        **plain,
+        "learn": args.learn.given(),
+        "command": command_line(sys.orig_argv[1:]),
+        "scenario_content": load_scenario(args.scenario).to_dict(),
+        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "versions": {"pull-env": pull_env.__version__, **versions()},
+    }
+
+
+def stored(args: Args) -> Args:
+    """Return what the run in `args.resume` was asked for.
+
+    Raises:
+        ValueError: More is given than the folder, which holds no run, or its scenario has changed.
+    """
+    folder = args.resume
+    if dataclasses.replace(args, resume=None) != Args():
+        raise ValueError(f"resume is '{folder}': the run goes on as it was begun, so give nothing else")
+    content = read_configuration(folder)
+    names = [field.name for field in dataclasses.fields(Args) if field.name not in ("learn", "out", "resume")]
+    learn = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in content["learn"].items()
+    }
+    if load_scenario(content["scenario"]).to_dict() != content["scenario_content"]:
+        raise ValueError(f"resume is '{folder}': its scenario {content['scenario']} has changed since")
+    return Args(**{name: content[name] for name in names}, resume=folder, learn=Hyperparameters(**learn))
 
 
 if __name__ == "__main__":

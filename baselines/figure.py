@@ -79,7 +79,7 @@ def information(policy: Policy) -> str:
         return "looks at all servers"
     if "take" in kinds:
         return "is told by servers"
-    return "asks some servers" if kinds & {"probe", "recall"} else "asks nobody"
+    return "asks some servers" if kinds & {"probe", "search", "recall"} else "asks nobody"
 
 
 def _stable(board: Board) -> list[Score]:

@@ -13,6 +13,7 @@ from tyro.conf import FlagCreatePairsOff
 
 from baselines.registry import POLICIES, make
 from baselines.report import Board, board, table
+from baselines.rivals import tuned
 from baselines.rows import row, write_rows
 from pull_env.__main__ import find_policy
 from pull_env.player import check_fit
@@ -45,7 +46,7 @@ class Args:
     scenario: tuple[str, ...] = ()
     """Names of presets, or paths of TOML files; if not given, all presets."""
     policy: tuple[str, ...] = ()
-    """Names such as "balanced(2)", or paths of TOML files; if not given, the whole table."""
+    """Names such as "balanced(2)" or tuned, or paths of TOML files; if not given, the table and tuned."""
     seeds: tuple[int, ...] = (0,)
     """Seeds. All policies meet the same customers on a seed; the tables take all seeds together."""
     customers: int | None = None
@@ -102,6 +103,18 @@ def default_policies() -> list[Policy]:
     return [make(name) for name in (*names, "pull-min(2)")]
 
 
+def policies_for(scenario: Scenario, names: Sequence[str]) -> list[Policy]:
+    """Return the policies of `names`; without any the whole table, and what was tuned for the scenario.
+
+    Raises:
+        ValueError: There is no such policy.
+    """
+    if names:
+        return [find_policy(name, scenario) for name in names]
+    best = tuned(scenario)
+    return [*default_policies(), *([] if best is None else [best])]
+
+
 def plan_runs(args: Args) -> list[Run]:
     """Return the runs that are asked for, scenario by scenario; nothing in them can be refused any more.
 
@@ -111,15 +124,15 @@ def plan_runs(args: Args) -> list[Run]:
     scenarios = [load_scenario(name) for name in args.scenario or _default_scenarios(args)]
     if args.trace is not None:
         scenarios.insert(0, llm_gateway(Trace(args.trace, args.time, args.size)))
-    policies = [find_policy(name) for name in args.policy] or default_policies()
     _check_names("scenario", [scenario.name for scenario in scenarios])
-    _check_names("policy", [policy.name for policy in policies])
     _check_names("seed", args.seeds)
     runs = []
     for scenario in scenarios:
         customers = args.customers
         if customers is None and scenario.replay is None:
             customers = QUICK_CUSTOMERS if args.quick else FULL_CUSTOMERS
+        policies = policies_for(scenario, args.policy)
+        _check_names("policy", [policy.name for policy in policies])
         for policy in policies:
             check_fit(policy, scenario)  # refuses pools that the scenario does not have
             for seed in args.seeds:
@@ -177,9 +190,9 @@ def compete(runs: Sequence[Run], args: Args, rows: Path, command: str) -> tuple[
 
 def boards(runs: Sequence[Run], results: Results, seeds: int) -> Iterator[Board]:
     """Yield the board of each scenario, with the policies for which all seeds were run."""
-    policies = {run.policy.name: run.policy for run in runs}.values()
     for scenario in {run.scenario.name: run.scenario for run in runs}.values():
-        done = [(policy, results.get((scenario.name, policy.name), [])) for policy in policies]
+        policies = {run.policy.name: run.policy for run in runs if run.scenario.name == scenario.name}
+        done = [(policy, results.get((scenario.name, name), [])) for name, policy in policies.items()]
         complete = [(policy, found) for policy, found in done if len(found) == seeds]
         if complete:
             yield board(scenario, complete)

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import difflib
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ class Entry:
         rule: What it does for a customer, in a line.
         messages: What it sends, in a line.
         reference: Where it comes from.
-        maker: Declares it; takes whole numbers only.
+        maker: Declares it; takes whole numbers, and real ones where an argument is annotated as `float`.
     """
 
     name: str
@@ -36,12 +37,15 @@ class Entry:
     @property
     def arguments(self) -> dict[str, inspect.Parameter]:
         """What the maker takes, by name."""
-        return dict(inspect.signature(self.maker).parameters)
+        return dict(inspect.signature(self.maker, eval_str=True).parameters)
 
     @property
     def usage(self) -> str:
         """The name with its arguments and their defaults."""
-        shown = [k if p.default in (p.empty, None) else f"{k}={p.default}" for k, p in self.arguments.items()]
+        shown = [
+            k if p.default in (p.empty, None) else f"{k}={written(p.default)}"
+            for k, p in self.arguments.items()
+        ]
         return f"{self.name}({', '.join(shown)})" if shown else self.name
 
 
@@ -58,12 +62,12 @@ def policy(name: str, *, rule: str, messages: str, reference: str) -> Callable[[
     return enter
 
 
-def make(name: str, **arguments: int) -> Policy:
+def make(name: str, **arguments: float) -> Policy:
     """Return a policy by name: `make("power-of-d", d=2)`, `make("power-of-d(2)")`, `make("power-of-d(d=2)")`.
 
     Args:
         name: An id of the table, with its arguments in parentheses or without.
-        **arguments: Whole numbers, by name.
+        **arguments: Numbers, by name.
 
     Raises:
         ValueError: The name or an argument is unknown, or a value is not allowed; the message says what is
@@ -89,8 +93,7 @@ def make(name: str, **arguments: int) -> Policy:
     for key, value in values.items():
         if key not in names:
             raise ValueError(f"policy is {name!r}: it has no argument {key!r}, known: {entry.usage}")
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{base}: {key} is {value!r}: it must be a whole number from 1")
+        values[key] = _number(value, entry.arguments[key], base)
     missing = [key for key, p in entry.arguments.items() if p.default is p.empty and key not in values]
     if missing:
         raise ValueError(f"policy is {name!r}: its argument {missing[0]} is missing: {entry.usage}")
@@ -101,7 +104,22 @@ def make(name: str, **arguments: int) -> Policy:
     shown = [values.get(key, p.default) for key, p in entry.arguments.items()]
     while shown and shown[-1] is None:  # what is left out by default
         shown.pop()
-    return dataclasses.replace(made, name=f"{base}({', '.join(map(str, shown))})" if shown else base)
+    return dataclasses.replace(made, name=f"{base}({', '.join(map(written, shown))})" if shown else base)
+
+
+def written(value: float | None) -> str:
+    """Return an argument as names show it: no decimals where there is nothing behind the point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _number(value: Any, argument: inspect.Parameter, base: str) -> float:
+    """Return the value of an argument as its annotation has it: a whole number, or a real one."""
+    real = argument.annotation is float
+    number = not isinstance(value, bool) and isinstance(value, (int, float) if real else int)
+    if not number or not (0 if real else 1) <= value <= sys.float_info.max:
+        allowed = "a number from 0" if real else "a whole number from 1"
+        raise ValueError(f"{base}: {argument.name} is {value!r}: it must be {allowed}")
+    return float(value) if real else int(value)
 
 
 def _parse(text: str) -> tuple[str, dict[Any, Any]]:

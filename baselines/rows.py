@@ -42,7 +42,11 @@ MEASURES = (
     "cost",
 )
 PACKAGES = ("numpy", "numba", "gymnasium")
-PACKAGES_IF_LOADED = {"torch": "torch", "stable_baselines3": "stable-baselines3"}  # distribution by module
+PACKAGES_IF_LOADED = {  # distribution by module
+    "torch": "torch",
+    "stable_baselines3": "stable-baselines3",
+    "optuna": "optuna",
+}
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,8 @@ def row(
     measured = result.to_dict()
     simulated = result.customers + result.replications * result.warmup
     return {
-        **_provenance(command, min(workers or os.cpu_count() or 1, result.replications)),
-        "scenario": _scenario(scenario),
+        **provenance(command, min(workers or os.cpu_count() or 1, result.replications)),
+        "scenario": scenario_content(scenario),
         "policy": {**_policy(policy), "network": None if network is None else asdict(network)},
         "run": {name: measured[name] for name in ("seed", "warmup", "customers", "replications")},
         "measures": {name: measured[name] for name in MEASURES},
@@ -100,8 +104,8 @@ def speed_row(measurement: Measurement, *, command: str) -> dict[str, Any]:
     """Return everything that is known about a measurement of speed or memory, as plain JSON values."""
     scenario, policy = measurement.scenario, measurement.policy
     return {
-        **_provenance(command, measurement.threads),
-        "scenario": None if scenario is None else _scenario(scenario),
+        **provenance(command, measurement.threads),
+        "scenario": None if scenario is None else scenario_content(scenario),
         "policy": None if policy is None else {**_policy(policy), "network": None},
         "run": {"kind": measurement.kind, "name": measurement.name, "envs": measurement.envs}
         | {"warmup": measurement.warmup},
@@ -113,7 +117,7 @@ def speed_row(measurement: Measurement, *, command: str) -> dict[str, Any]:
     }
 
 
-def _provenance(command: str, threads: int) -> dict[str, Any]:
+def provenance(command: str, threads: int) -> dict[str, Any]:
     """Return when, with what and where something was measured."""
     return {
         "schema": SCHEMA,
@@ -125,7 +129,8 @@ def _provenance(command: str, threads: int) -> dict[str, Any]:
     }
 
 
-def _scenario(scenario: Scenario) -> dict[str, Any]:
+def scenario_content(scenario: Scenario) -> dict[str, Any]:
+    """Return what a row says of a scenario."""
     return {
         "name": scenario.name,
         "version": scenario.version,

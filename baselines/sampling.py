@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baselines.registry import policy
-from pull_env.policy import Memory, Policy, Probe
+from pull_env.policy import Announce, Memory, Policy, Probe, Search, Take
 
 
 @policy(
@@ -47,7 +47,32 @@ def sed_d(d: int = 2) -> Policy:
 )
 def probe_until_idle(d: int = 8) -> Policy:
     """Declare sequential probing that stops at the first idle server."""
-    return Policy("probe-until-idle", (Probe(weights="rate", at_most=d, stop_at=0.0),))
+    return probe_until(0.0, d)
+
+
+@policy(
+    "probe-until",
+    rule="as probe-until-idle, until one promises a wait of theta time units or less",
+    messages="2 a server asked",
+    reference="M. L. Weitzman, Econometrica 47 (1979), 641-654; theta is his reservation value",
+)
+def probe_until(theta: float = 1.0, d: int = 8) -> Policy:
+    """Declare sequential probing that stops at a wait of `theta` or less, queue / rate; 0 is until idle."""
+    return Policy("probe-until", (Probe(weights="rate", at_most=d, stop_at=theta),))
+
+
+@policy(
+    "pandora",
+    rule="the fastest idle server that pulled, else ask servers until another answer is not worth its price",
+    messages="pull + remove + 2 a server asked",
+    reference="M. L. Weitzman, Econometrica 47 (1979), 641-654; laws of waits by recent answers",
+)
+def pandora() -> Policy:
+    """Declare search at the scenario's prices, with nothing to tune; a pull-message is an open box.
+
+    What is held in a message is a wait of 0, which no search can beat, so it comes first.
+    """
+    return Policy("pandora", (Take(order="fastest"), Search()), Announce())
 
 
 @policy(

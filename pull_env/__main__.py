@@ -57,7 +57,7 @@ def simulate(
 
     Args:
         scenario: Name of a preset (see `scenarios`), or path of a TOML file.
-        policy: Name such as "balanced(2)" (see `policies`), or path of a TOML file.
+        policy: Name such as "balanced(2)" (see `policies`), "tuned", or path of a TOML file.
         customers: Customers to count, over all replications; if not given, 1,000,000, or a whole trace.
         seed: Seed, from 0. The same arguments give the same numbers.
         replications: Independent runs, over which the intervals are taken.
@@ -68,7 +68,8 @@ def simulate(
     """
     from pull_env.simulation import simulate as run
 
-    system, followed = load_scenario(scenario, trace), find_policy(policy)
+    system = load_scenario(scenario, trace)
+    followed = find_policy(policy, system)
     result = run(
         system,
         followed,
@@ -257,14 +258,18 @@ def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, str, Es
         yield "  lost", "missed", result.missed, "of all, a customer"
 
 
-def find_policy(name_or_path: str) -> Policy:
-    """Return the policy of a name such as `balanced(2)`, or the one in a TOML file.
+def find_policy(name_or_path: str, scenario: Scenario | None = None) -> Policy:
+    """Return the policy of a name such as `balanced(2)`, or the one in a TOML file; `tuned`: for `scenario`.
 
     Raises:
         ValueError: There is no such policy, or the file declares none.
     """
     import baselines
 
+    if name_or_path == "tuned" and scenario is not None:
+        from baselines.rivals import tuned_or_refused
+
+        return tuned_or_refused(scenario)
     path = Path(name_or_path)
     is_path = path.suffix == ".toml" or len(path.parts) > 1
     return load_policy(path) if is_path else baselines.make(name_or_path)

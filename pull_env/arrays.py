@@ -65,6 +65,7 @@ class Arrays:
     routers: Array  # (R,) ROUTER
     lists: Array  # (R, J) LIST
     memory: Array  # (R, G) of `state.memory_row`  G groups of servers: the pools, or all in one
+    laws: Array  # (R, J) LAW
     servers: Array  # (n,) SERVER
     messages: Array  # (R, n) int32  where messages may be stale: their slots, -1: not held
     ages: Array  # (n,) AGE by server; where messages may be stale: (R n,) by router and server

@@ -6,9 +6,10 @@ import inspect
 import time
 from typing import Any, Protocol
 
+from pull_env.envs.base import whole
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
-from pull_env.policy import Send, Step, Take
+from pull_env.policy import Policy, Send, Step, Take
 from pull_env.relaxation import warmup_customers
 from pull_env.results import Recorder, Result, summarise
 from pull_env.scenario import Scenario, as_scenario
@@ -32,6 +33,8 @@ def evaluate(
     seed: int = 0,
     replications: int = 16,
     warmup: int | None = None,
+    fill: Policy | None = None,
+    fill_customers: int | None = None,
     deterministic: bool = True,
     progress: bool = False,
     **env: Any,
@@ -41,8 +44,8 @@ def evaluate(
     The replications run side by side, so that the agent is asked once for all of them. Replication k uses the
     streams of (seed, k), as in `simulate`: `estimates.paired` compares the two.
 
-    Each first runs through the warm-up of `simulate` under PULL with a fallback by rate, at the speed of the
-    kernel, and from there the agent plays `warmup` customers that are not counted.
+    Each first runs through the warm-up of `simulate` under `fill`, at the speed of the kernel, and from there
+    the agent plays `warmup` customers that are not counted.
 
     Args:
         agent: A model of Stable-Baselines3 or sb3-contrib, or whatever has its `predict`; one that takes
@@ -54,6 +57,8 @@ def evaluate(
         replications: Independent runs.
         warmup: Customers of each replication that the agent routes before the counted ones; None: as many as
             are counted, or none of a trace.
+        fill: Whose steps place the customers before those; None: PULL with a fallback by rate.
+        fill_customers: How many, a replication; None: the warm-up of `simulate`, or none of a trace.
         deterministic: Whether the agent takes its best action, or samples.
         progress: Whether to show a progress bar on standard error.
         **env: Further arguments of `pull_env/Router-v0`, those that the agent was trained with.
@@ -63,6 +68,9 @@ def evaluate(
     """
     scenario = as_scenario(scenario)
     check(customers, seed, replications, warmup, None)
+    if fill_customers is None:
+        fill_customers = warmup_customers(scenario, None) if scenario.replay is None else 0
+    whole("fill_customers", fill_customers, least=0)
     if scenario.replay is None:
         customers = customers or 400_000
         warmup = -(-customers // replications) if warmup is None else warmup
@@ -74,13 +82,11 @@ def evaluate(
     _fits(agent, envs.envs[0])
     masked = "action_masks" in inspect.signature(agent.predict).parameters
     started = time.perf_counter()
-    fill: list[Step] = [Send(weights="rate")]
-    if envs.envs[0].announce is not None:
-        fill.insert(0, Take())
+    steps = _pull(envs.envs[0]) if fill is None else fill.steps
     for k in range(replications):
         envs.call_one(k, "reset", seed=seed, options={"episode": k})
-        if scenario.replay is None:
-            envs.call_one(k, "skip", fill, warmup_customers(scenario, None))
+        if fill_customers:
+            envs.call_one(k, "skip", steps, fill_customers)
     seen = envs.observations()
     recorders: list[Recorder] = []
     with bar(f"agent on {scenario.name}", each, progress) as report:
@@ -96,6 +102,11 @@ def evaluate(
         _mark(recorders)
     counts = [recorder.counts() for recorder in recorders]
     return summarise(scenario, counts, seed=seed, warmup=warmup, seconds=time.perf_counter() - started)
+
+
+def _pull(env: RouterEnv) -> tuple[Step, ...]:
+    """Return the steps of PULL with a fallback by rate; or that alone, where servers announce nothing."""
+    return (Send(weights="rate"),) if env.announce is None else (Take(), Send(weights="rate"))
 
 
 def _mark(recorders: list[Recorder]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pull_env.decider import Decider
+from pull_env.encoding import encode, needs_calendar
 from pull_env.envs.observation import View, local_size
 from pull_env.kernels import state
 from pull_env.kernels.network import rollout_network
 from pull_env.policy import Policy, PolicyError, Recall
 from pull_env.scenario import Scenario
-from pull_env.system import Simulator, Workload, encode, needs_calendar
+from pull_env.system import Simulator, Workload
 from pull_env.workload import poisson, workload_of
 
 

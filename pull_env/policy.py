@@ -29,6 +29,7 @@ from pull_env.steps import (
     PolicyError,
     Probe,
     Recall,
+    Search,
     Send,
     Step,
     Take,
@@ -65,6 +66,7 @@ __all__ = [
     "PolicyError",
     "Probe",
     "Recall",
+    "Search",
     "Send",
     "Step",
     "Take",
@@ -235,7 +237,8 @@ class Policy:
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
     """Read a policy from a TOML file: `name`, tables `announce` and `memory`, and one table `[[steps]]` with
-    its `kind` a step; for a network a table `network`, see `network.read_network`. No code is run.
+    its `kind` a step; for a network a table `network`, see `network.read_network`. A table `about` is for the
+    reader. No code is run.
 
     Raises:
         PolicyError: The file is missing, is not TOML, or declares no policy.
@@ -246,6 +249,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         raise PolicyError(f"policy file {os.fspath(path)!r} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PolicyError(f"policy file {os.fspath(path)!r} is not valid TOML: {error}") from None
+    content.pop("about", None)
     if "network" in content:
         content["network"] = read_network(content["network"], Path(path).parent)
     return Policy.from_dict({"name": Path(path).stem, **content})

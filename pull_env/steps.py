@@ -102,6 +102,28 @@ class Probe:
 
 
 @dataclass(frozen=True)
+class Search:
+    """Ask servers one at a time where it promises most, until one more is not worth its price; assign to the
+    least wait (length / rate) among them, the first of equals; 2 messages a server asked.
+
+    The router asks at random in the pool of least reservation wait, and stops when an answer promises that or
+    less. The reservation wait of a pool solves 2 x price of a message = price of a unit of wait x E[(itself -
+    W)+], W being what the next answer would promise, by the law of the last answers of this pool to the
+    router (`kernels.answers`). The first server is drawn from all by rate, so that no pool is forgotten.
+
+    Source: M. L. Weitzman, "Optimal search for the best alternative", Econometrica 47 (1979), 641-654, where
+    laws are known, and each stands for one alternative.
+
+    Attributes:
+        at_most: Ask no more servers than this.
+    """
+
+    kind: ClassVar[str] = "search"
+    total: ClassVar[bool] = True
+    at_most: int = 32
+
+
+@dataclass(frozen=True)
 class Inspect:
     """Look at all n servers and assign to the best, at random among equals; 2n messages.
 
@@ -171,7 +193,7 @@ class Lookup:
             raise PolicyError(f"lookup.servers has {max(self.servers)}: limits name servers 0 to {last}")
 
 
-Step = Take | Recall | Send | Probe | Inspect | Cycle | Last | Lookup
+Step = Take | Recall | Send | Probe | Search | Inspect | Cycle | Last | Lookup
 STEPS: dict[str, type[Step]] = {step.kind: step for step in get_args(Step)}
 
 

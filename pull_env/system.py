@@ -9,33 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.arrays import ADDRESSES, Array, Arrays, Index, shell
-from pull_env.kernels import faults, run, state, stream, tally
-from pull_env.kernels.instructions import LANES
-from pull_env.policy import Announce, Inspect, Lookup, Memory, PolicyError, Probe, Recall, Step, Take
+from pull_env.encoding import keeps, needs_calendar, rules, widest
+from pull_env.kernels import faults, run, state, stream
+from pull_env.policy import Announce, Lookup, Memory, PolicyError, Step
+from pull_env.records import (
+    condition_records,
+    drain_records,
+    free_cells,
+    grow,
+    head_record,
+    pool_records,
+    router_records,
+)
 from pull_env.scenario import Scenario
-from pull_env.troubles import Faults, News
 
 Floats = npt.NDArray[np.float64]
 
-KINDS = {
-    "take": state.TAKE,
-    "recall": state.RECALL,
-    "send": state.SEND,
-    "probe": state.PROBE,
-    "inspect": state.INSPECT,
-    "cycle": state.CYCLE,
-    "last": state.LAST,
-    "lookup": state.LOOKUP,
-}
-ORDERS = {"random": state.RANDOM, "oldest": state.OLDEST, "fastest": state.FASTEST}
-WEIGHTS = {"uniform": state.UNIFORM, "rate": state.RATE}
-RANKS = {
-    "queue": state.BY_QUEUE,
-    "delay": state.BY_DELAY,
-    "queue then speed": state.BY_QUEUE_THEN_SPEED,
-    "work": state.BY_WORK,
-}
-FATES = {"wait": state.WAIT, "lost": state.LOST, "restart": state.AGAIN}
 NUMBERS = [name for name in state.HEAD.names or () if name not in (*ADDRESSES, "F", "cells")]
 EVENTS_EACH = 4  # of a customer: a pull-message, a remove-message, and room for what servers do meanwhile
 
@@ -62,73 +51,6 @@ class Feed(Protocol):
 
 
 Workload = Callable[[np.random.SeedSequence], Feed]  # a feed for each replication or episode
-
-
-def encode(steps: tuple[Step, ...], scenario: Scenario) -> Array:
-    """Return `steps` as the kernels read them, (steps,) STEP.
-
-    Raises:
-        PolicyError: A step names a pool that the scenario does not have, or has a table for other servers.
-    """
-    chain = np.zeros(len(steps), state.STEP)
-    for k, step in enumerate(steps):
-        pool = getattr(step, "pool", None)
-        if pool is not None and pool >= len(scenario.pools):
-            last = len(scenario.pools) - 1
-            raise PolicyError(f"steps[{k}].pool is {pool}: {scenario.name} has pools 0 to {last}")
-        at_most, stop_at = getattr(step, "at_most", 0), getattr(step, "stop_at", None)
-        if isinstance(step, Lookup):
-            if len(step.limits) != scenario.servers:
-                raise PolicyError(
-                    f"steps[{k}].limits has {len(step.limits)} servers: "
-                    f"{scenario.name} has {scenario.servers}"
-                )
-            at_most = 0 if step.free else scenario.servers
-        chain[k] = (
-            KINDS[step.kind],
-            -1 if pool is None else pool,
-            WEIGHTS[getattr(step, "weights", "uniform")],
-            ORDERS[getattr(step, "order", "random")],
-            at_most,
-            RANKS[getattr(step, "rank", "queue")],
-            getattr(step, "replace", False),
-            getattr(step, "recall", False),
-            -1.0 if stop_at is None else stop_at,
-        )
-    return chain
-
-
-def needs_calendar(steps: tuple[Step, ...]) -> bool:
-    """Return whether a step looks at unfinished work, which only the calendar clock knows."""
-    return any(getattr(step, "rank", None) == "work" for step in steps)
-
-
-def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
-    """Return the KEEP_* bits of what `steps` and `announce` read."""
-    bits = 0
-    if any(isinstance(step, Take) and step.order == "oldest" for step in steps):
-        bits |= state.KEEP_AGE
-    if any(isinstance(step, Inspect) for step in steps):
-        bits |= state.KEEP_QUEUE_INDEX
-    if announce is not None and announce.recipient == "fewest" and announce.sample is None:
-        bits |= state.KEEP_ROUTER_INDEX
-    if any(isinstance(step, Recall) or getattr(step, "recall", False) for step in steps):
-        bits |= state.KEEP_MEMORY
-    return bits
-
-
-def rules(announce: Announce | None, complete: bool, calendar: bool, troubled: bool) -> int:
-    """Return the traits of a run that are no KEEP_* bits."""
-    traits = state.COMPLETE * complete | state.CALENDAR * calendar | state.TROUBLED * troubled
-    if announce is not None:
-        traits |= state.STALE * (not announce.withdraw) | state.CHOOSY * (announce.recipient == "fewest")
-    return traits
-
-
-def widest(steps: tuple[Step, ...], scenario: Scenario) -> int:
-    """Return the most servers that a probe of `steps` may ask."""
-    probes = (step for step in steps if isinstance(step, Probe))
-    return max((s.at_most if s.replace else min(s.at_most, scenario.servers) for s in probes), default=0)
 
 
 class Simulator:
@@ -188,8 +110,8 @@ class Simulator:
         self._fed_all = False
         self._pool_sizes = [p.size for p in scenario.pools] if self._traits & state.KEEP_QUEUE_INDEX else [1]
         self._router_count = [scenario.routers] if self._traits & state.KEEP_ROUTER_INDEX else [1]
-        head = self._head()
-        self._constants = head, _pools(scenario, head), _routers(scenario, float(head["tick"][0]))
+        head = head_record(scenario, self.announce, self._memory, self._traits)
+        self._constants = head, pool_records(scenario, head), router_records(scenario, float(head["tick"][0]))
         self.arrays, self._fresh = self._allocate(), True
         self._fill()
         self.arrays.link()
@@ -327,6 +249,7 @@ class Simulator:
             routers=np.zeros(R, state.ROUTER),
             lists=np.zeros((R, J), state.LIST),
             memory=np.zeros(remembered, state.memory_row(int(head["M"]))),
+            laws=np.zeros((R, J) if self._traits & state.KEEP_LAW else (1, 1), state.LAW),
             servers=np.zeros(n, state.SERVER),
             messages=np.zeros((R, n) if stale else (1, 1), np.int32),
             ages=np.zeros((R * n if stale else n) if self._traits & state.KEEP_AGE else 1, state.AGE),
@@ -340,9 +263,9 @@ class Simulator:
             by_held=Index.of(self._router_count, n + 1),
             work=np.zeros(n if calendar else 1, state.WORK),
             heap=np.zeros(n if calendar else 1, state.HEAP),
-            conditions=_conditions(self.scenario) if troubled else np.zeros(1, state.CONDITION),
+            conditions=condition_records(self.scenario) if troubled else np.zeros(1, state.CONDITION),
             health=np.zeros(n if troubled else 1, state.HEALTH),
-            drains=_drains(self.scenario) if troubled else np.zeros(0, state.DRAIN),
+            drains=drain_records(self.scenario) if troubled else np.zeros(0, state.DRAIN),
             law=np.zeros((Q, J), np.int64),
             waiting=free_cells(state.CELL, 0, 1),
             soon=np.zeros(1, state.HEAP),
@@ -382,7 +305,7 @@ class Simulator:
         if not self._traits & state.TROUBLED:
             return
         arrays, scenario = self.arrays, self.scenario
-        arrays.conditions[:], arrays.drains[:] = _conditions(scenario), _drains(scenario)
+        arrays.conditions[:], arrays.drains[:] = condition_records(scenario), drain_records(scenario)
         first = 4 * scenario.servers + scenario.routers + arrays.drains.size + 1
         arrays.events, arrays.soon = free_cells(state.EVENT, 0, first), np.zeros(first, state.HEAP)
 
@@ -394,86 +317,7 @@ class Simulator:
         if memory.complete(n) and self._traits & state.KEEP_MEMORY:
             rows["server"][..., :n], rows["queue"][..., :n] = np.arange(n), 0
 
-    def _head(self) -> Array:
-        """Return the constants of a run and the sizes, (1,) HEAD."""
-        scenario, announce, memory = self.scenario, self.announce, self._memory
-        head, calendar = np.zeros(1, state.HEAD), self.workload is not None
-        n, J = scenario.servers, len(scenario.pools)
-        total = scenario.total_arrival_rate + scenario.capacity
-        head["n"], head["J"], head["R"], head["traits"] = n, J, scenario.routers, self._traits
-        head["G"], remembered = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
-        head["M"] = -(-remembered // LANES) * LANES
-        head["Q"] = tally.BINS if calendar else state.LEVELS
-        head["tick"] = 1.0 if calendar else 1.0 / total
-        head["arrival_cut"] = round(scenario.total_arrival_rate / total * 2**32)
-        if announce is not None:
-            head["threshold"], head["recipient"] = (
-                announce.threshold,
-                min(announce.sample or 0, scenario.routers),
-            )
-        if self._traits & state.TROUBLED:
-            news, troubles = scenario.news or News(), scenario.faults or Faults()
-            head["delay"], head["random_delay"] = news.delay, news.delay > 0 and news.law == "exponential"
-            head["loss"], head["timeout"] = round(news.loss * 2**32), news.patience
-            head["repeat"], head["restart"] = news.repeat or np.inf, troubles.restart or np.inf
-            head["customers"], head["drainings"] = FATES[troubles.customers], len(_drains(scenario))
-        return head
-
-
-def _pools(scenario: Scenario, head: Array) -> Array:
-    pools = np.zeros(len(scenario.pools), state.POOL)
-    pools["size"] = [pool.size for pool in scenario.pools]
-    pools["rate"] = [pool.rate for pool in scenario.pools]
-    pools["buffer"] = [state.UNLIMITED if pool.buffer is None else pool.buffer for pool in scenario.pools]
-    pools["start"] = np.cumsum(pools["size"]) - pools["size"]
-    pools["service_time"] = 1.0 / pools["rate"]
-    share, cut = np.cumsum(pools["size"] * pools["rate"]) / scenario.capacity, float(head["arrival_cut"][0])
-    pools["until"] = np.rint(cut + share * (2**32 - cut)).astype(np.uint64)
-    return pools
-
-
-def _routers(scenario: Scenario, tick: float) -> Array:
-    routers, shares = np.zeros(scenario.routers, state.ROUTER), np.array(scenario.router_shares)
-    routers["cut"], routers["alias"] = stream.alias_columns(shares)
-    with np.errstate(divide="ignore"):  # a share of 0: no arrival is ever expected
-        routers["gap"] = 1 / (shares * scenario.total_arrival_rate * tick)
-    routers["last"] = -1
-    return routers
-
-
-def _conditions(scenario: Scenario) -> Array:
-    troubles, conditions = scenario.faults or Faults(), np.zeros(len(scenario.pools), state.CONDITION)
-    conditions["open"], conditions["factor"] = 1, troubles.factor
-    for name in ("up", "down", "normal", "slow"):
-        conditions[name] = getattr(troubles, name) or np.inf
-    if troubles.pools is not None:  # the others never fail nor slow down
-        others = [j for j in range(len(scenario.pools)) if j not in troubles.pools]
-        conditions["up"][others] = conditions["normal"][others] = np.inf
-    return conditions
-
-
-def _drains(scenario: Scenario) -> Array:
-    drains = () if scenario.faults is None else scenario.faults.drains
-    turns = [(drain.at, drain.pool, 0) for drain in drains]
-    turns += [(drain.until, drain.pool, 1) for drain in drains if drain.until is not None]
-    return np.array(turns, state.DRAIN)
-
 
 def _numbers(values: Any) -> Floats:
     """Return `values` as the kernels read them: float64, side by side."""
     return np.ascontiguousarray(values, np.float64)
-
-
-def free_cells(kind: np.dtype[Any], first: int, count: int) -> Array:
-    """Return `count` free cells, CELL or EVENT, numbered from `first`, each linked to the next."""
-    cells = np.zeros(count, kind)
-    cells["next"] = np.arange(first + 1, first + count + 1)
-    return cells
-
-
-def grow(cells: Array, needed: int) -> Array:
-    """Return `cells` with room for `needed`: new ones continue the chain of free cells."""
-    if needed <= cells.size:
-        return cells
-    more = free_cells(cells.dtype, cells.size, max(needed, 2 * cells.size) - cells.size)
-    return np.concatenate([cells, more])

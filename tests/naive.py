@@ -83,6 +83,7 @@ class Router:
         self.turn, self.credit, self.last = {}, Counter(), None  # round robin; the last to announce itself
         self.seen, self.recent = 0.0, Counter(gap=gap)
         self.came = dict.fromkeys(pools, 0.0)  # mean time at which its messages came
+        self.told, self.reservation = {pool: [] for pool in pools}, Counter()  # answers, by which it searches
 
     def note(self, name, value):
         self.recent[name] += (value - self.recent[name]) / 16
@@ -108,6 +109,8 @@ class Naive:
         self.asking = 0.0
         rate, events = scenario.total_arrival_rate, scenario.total_arrival_rate + scenario.capacity
         self.arrival_cut, tick = round(rate / events * 2**32), 1.0 if self.feed else 1.0 / events
+        prices = scenario.prices
+        self.price = 2 * prices.message / prices.wait if prices.wait else math.inf  # of asking a server
         self.scenario, self.tick = scenario, tick
         self.pools, self.servers = [], []
         for j, spec in enumerate(scenario.pools):
@@ -316,8 +319,7 @@ class Naive:
             if not self.answers(server, step):
                 continue
             answers.append(server)
-            router.note(("answer", server.pool), server.queue / server.pool.rate)
-            router.note(("idle", server.pool), server.queue == 0)
+            self.learn(router, server, server.pool)
             if step.stop_at is not None and server.queue / server.pool.rate <= step.stop_at:
                 break
         merits = [self.merit(s, s.queue, step.rank) for s in answers]
@@ -338,6 +340,32 @@ class Naive:
     def answers(self, server, step):
         self.count["probes"] += 2
         return True
+
+    def search(self, router, step):
+        asked, answers = self.asked, []
+        while len(asked) < min(step.at_most, len(self.servers)):
+            left = [pool for pool in self.pools if not set(pool.servers) <= set(asked)]
+            pool = min(left, key=lambda pool: router.reservation[pool])  # the first of equals
+            if answers and min(s.queue / s.pool.rate for s in answers) <= router.reservation[pool]:
+                break
+            while True:
+                low, high = self.policy_stream.draw()
+                servers = (pool if asked else self.pool_by_rate(high)).servers
+                server = servers[low * len(servers) >> 32]
+                if server not in asked:
+                    break
+            asked.append(server)
+            if self.answers(server, step):
+                answers.append(server)
+                self.learn(router, server, server.pool)
+                self.remember(router, server, server.queue)
+        return min(answers, key=lambda s: s.queue / s.pool.rate, default=asked[0])  # the first of equals
+
+    def learn(self, router, server, pool):
+        router.note(("answer", pool), server.queue / pool.rate)
+        router.note(("idle", pool), server.queue == 0)
+        router.told[pool].append(server.queue)
+        router.reservation[pool] = reservation(router.told[pool][-16:], self.price * pool.rate) / pool.rate
 
     def last(self, router, step):
         return router.last
@@ -376,6 +404,13 @@ class Naive:
         server = group.servers[router.turn[group]]
         router.turn[group] = (router.turn[group] + 1) % len(group.servers)
         return server
+
+
+def reservation(queues, price):  # s such that the mean of (s - queue)+ is the price, from above
+    s, before = math.inf, len(queues) + 1
+    while 0 < len(shorter := [queue for queue in queues if queue < s]) < before:
+        s, before = (price * len(queues) + sum(shorter)) / len(shorter), len(shorter)
+    return s
 
 
 def wait_bin(wait):  # 0: no wait; else 64 equal bins an octave, octaves from 2^-31 to 2^49

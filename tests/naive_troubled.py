@@ -17,6 +17,7 @@ class Troubled(Naive):
         self.events, self.order, self.begun, self.doomed = [], 0, False, False
         self.periods, self.closed_pools = {}, set()
         super().__init__(scenario, policy, *args, **kwargs)
+        self.price += 2 * self.news.delay
 
     def begin(self):
         low, high = self.streams[4].draw()
@@ -153,6 +154,7 @@ class Troubled(Naive):
             for server in router.slots[pool][::-1]:
                 self.drop(router, server)
             router.recent["answer", pool] = router.recent["idle", pool] = 0.0
+            router.told[pool], router.reservation[pool] = [], 0
         router.last = None
         for entry in router.entries:
             entry[:] = entry[0] if self.memory.complete(len(self.servers)) else None, 0, -math.inf
@@ -253,7 +255,8 @@ class Troubled(Naive):
             back = self.travel()
             heard = there + back <= time
             time = there + back if heard else time
-        self.asking = max(self.asking, time) if step.stop_at is None else self.asking + time
+        at_once = step.kind == "probe" and step.stop_at is None
+        self.asking = max(self.asking, time) if at_once else self.asking + time
         return heard
 
     def lookup(self, router, step):

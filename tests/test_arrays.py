@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 from pull_env import Pool, Scenario, arrays
+from pull_env.encoding import encode
 from pull_env.envs.vector import RouterVectorEnv
 from pull_env.kernels import state
-from pull_env.policy import Announce, Inspect, Lookup, Memory, Probe, Send, Take
-from pull_env.system import Simulator, encode
+from pull_env.policy import Announce, Inspect, Lookup, Memory, Probe, Search, Send, Take
+from pull_env.system import Simulator
 from pull_env.workload import poisson
 
 TWO = Scenario(pools=(Pool(6, 1.5), Pool(5, 0.5, buffer=3)), routers=3, load=0.9)
 MANY = Scenario(pools=tuple(Pool(1, 1 + 0.1 * j) for j in range(8)), routers=2, load=0.95)
 FULL = state.KEEP_VIEW | state.KEEP_QUEUE_INDEX | state.KEEP_ROUTER_INDEX | state.KEEP_MEMORY
+FULL |= state.KEEP_LAW
 SYSTEMS = {
     "blind": (TWO, (Send(),), None, Memory(), 0, False),
     "all kept": (TWO, (Take(order="oldest"), Probe(at_most=3)), Announce(), Memory(2), FULL, False),
@@ -29,6 +31,7 @@ SYSTEMS = {
     ),
     "fewest": (MANY, (Take(), Send()), Announce(recipient="fewest"), Memory(), 0, False),
     "sampled": (TWO, (Take(), Send()), Announce(recipient="fewest", sample=2), Memory(), FULL, True),
+    "search": (TWO, (Take(), Search()), Announce(), Memory(), 0, False),
     "calendar": (MANY, (Inspect("work"),), None, Memory(), 0, True),
     "table": (TWO, (Lookup((1,) * 11, tuple(k % 11 for k in range(2**11))),), None, Memory(), 0, False),
 }
@@ -57,6 +60,8 @@ def content(simulator):
             found |= {f"{name}.{part}": getattr(array, part).tolist() for part in arrays.INDEX_ADDRESSES}
         elif name == "head":
             found |= {field: array[field].tolist() for field in array.dtype.names if not hasattr(held, field)}
+        elif name == "laws":  # arrays within records cannot be compared at once
+            found |= {f"laws.{field}": array[field].tolist() for field in array.dtype.names}
         else:
             found[name] = [array[field].tolist() for field in array.dtype.names or [...]]
     return found

@@ -6,6 +6,7 @@ from exactness import agrees
 
 import baselines
 from pull_env import Announce, Driver, Policy, Pool, Scenario, Send, evaluate, simulate, spawn_seeds
+from pull_env.envs.observation import local_size
 from pull_env.envs.router import RouterEnv
 from pull_env.scenario import Trace
 
@@ -40,8 +41,19 @@ def test_counts_and_the_same_streams():
     assert first == second
     assert first.busy[1].mean < 0.01  # filled by the warm-up of the kernel, it soon empties
     assert len(agent.asked) == 2 * (7 + 1_600)
-    assert agent.asked[0][0].shape == (2, 20)
+    assert agent.asked[0][0].shape == (2, local_size(SMALL))
     assert agent.asked[0][1] is True
+
+
+def test_the_system_may_be_filled_by_another_policy():
+    run = {"seed": 4, "replications": 2, "warmup": 0}
+    slow = Policy("slow", (Send(1),))
+    filled, full = (evaluate(Always(4), SMALL, 64, fill=slow, fill_customers=n, **run) for n in (0, 500))
+    assert filled.busy[1].mean < 0.3  # from an empty system; the agent sends to the other pool
+    assert full.busy[1].mean > filled.busy[1].mean + 0.1
+    assert full == evaluate(Always(4), SMALL, 64, fill=slow, fill_customers=500, **run)
+    with pytest.raises(ValueError, match="fill_customers is -1: it must be a whole number from 0"):
+        evaluate(Always(4), SMALL, 64, fill_customers=-1, **run)
 
 
 def test_a_whole_trace_counts_to_its_last_customer(tmp_path):

@@ -1,11 +1,13 @@
 """What holds exactly: bookkeeping within a run, and policies that are one and the same in law."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from exactness import agrees
 
 import baselines
-from pull_env import Pool, Scenario, simulate
+from pull_env import Pool, Prices, Scenario, simulate
 
 pytestmark = pytest.mark.slow
 
@@ -99,11 +101,22 @@ def test_routers_do_not_matter_to_policies_that_keep_nothing(name):
         agrees(getattr(few, measured), getattr(more, measured), width=0.025, what=measured)
 
 
+def scaled(policy, factor):
+    """The policy with the wait at which it stops in time units shorter by `factor`."""
+    stops = [getattr(step, "stop_at", None) for step in policy.steps]
+    steps = [s if not t else replace(s, stop_at=t / factor) for s, t in zip(policy.steps, stops, strict=True)]
+    return replace(policy, steps=tuple(steps))
+
+
 @pytest.mark.parametrize("policy", ENTRIES, ids=lambda policy: policy.name)
 def test_scaling_all_rates_scales_time(policy):
     slow = Scenario((Pool(2, 1.0, 3), Pool(2, 2.0, 5)), routers=2, load=0.9)
-    fast = Scenario((Pool(2, 4.0, 3), Pool(2, 8.0, 5)), routers=2, load=0.9)  # by 4: exact in binary
-    one, other = (simulate(s, policy, 200_000, replications=4, seed=7) for s in (slow, fast))
+    prices = Prices(wait=4.0)  # so that asking costs a quarter of the time
+    fast = Scenario((Pool(2, 4.0, 3), Pool(2, 8.0, 5)), routers=2, load=0.9, prices=prices)  # by 4: exact
+    one, other = (
+        simulate(s, p, 200_000, replications=4, seed=7)
+        for s, p in ((slow, policy), (fast, scaled(policy, 4.0)))
+    )
     assert one.wait.mean == 4 * other.wait.mean
     assert one.p_block == other.p_block
     assert one.messages == other.messages

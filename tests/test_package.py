@@ -212,6 +212,7 @@ def test_the_wheel_runs_in_an_empty_environment(tmp_path):
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"pull_env", "baselines"}
     assert "pull_env/scenarios/two-speeds.toml" in names
+    assert "baselines/tuned/two-speeds.toml" in names
     assert "pull_env/py.typed" in names
     python = tmp_path / "venv/bin/python"
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)

@@ -6,8 +6,9 @@ from exactness import agrees, meets
 
 import baselines
 from pull_env import Inspect, Policy, Pool, Probe, Scenario, simulate
+from pull_env.encoding import encode
 from pull_env.estimates import estimate
-from pull_env.system import Simulator, encode
+from pull_env.system import Simulator
 from pull_env.workload import poisson
 
 pytestmark = pytest.mark.slow

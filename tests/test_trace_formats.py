@@ -11,8 +11,9 @@ import pytest
 import baselines
 from pull_env import Empirical, Pool, Scenario, load_scenario, simulate
 from pull_env.__main__ import main
+from pull_env.encoding import encode
 from pull_env.scenario import ScenarioError, Trace
-from pull_env.system import Simulator, encode
+from pull_env.system import Simulator
 from pull_env.trace import read_trace, skipped
 from pull_env.workload import workload_of
 

@@ -10,19 +10,38 @@ from naive import Naive, wait_bin
 from naive_troubled import Troubled
 
 import baselines
+from pull_env.encoding import encode, needs_calendar
 from pull_env.kernels import state, tally
 from pull_env.kernels.events import CELL_BITS
 from pull_env.kernels.heap import BRANCHES_LOG
-from pull_env.policy import Announce, Cycle, Inspect, Last, Lookup, Memory, Policy, Probe, Recall, Send, Take
-from pull_env.scenario import Pool, Scenario
-from pull_env.system import Simulator, encode, needs_calendar
+from pull_env.policy import (
+    Announce,
+    Cycle,
+    Inspect,
+    Last,
+    Lookup,
+    Memory,
+    Policy,
+    Probe,
+    Recall,
+    Search,
+    Send,
+    Take,
+)
+from pull_env.scenario import Pool, Prices, Scenario
+from pull_env.system import Simulator
 
 TALLIES = ("accepted", "blocked", "waited", "found", "wait", "service")
 AREAS = ("area", "busy_area")
 COUNTS = ("pulls", "removes", "probes", "updates")
 TROUBLES = ("failed", "stale", "missed")
 KEEP_ALL = (
-    state.KEEP_AGE | state.KEEP_QUEUE_INDEX | state.KEEP_ROUTER_INDEX | state.KEEP_MEMORY | state.KEEP_VIEW
+    state.KEEP_AGE
+    | state.KEEP_QUEUE_INDEX
+    | state.KEEP_ROUTER_INDEX
+    | state.KEEP_MEMORY
+    | state.KEEP_VIEW
+    | state.KEEP_LAW
 )
 
 SCENARIOS = {
@@ -63,7 +82,10 @@ BLIND = {
     "delay of three": (Probe(at_most=3, rank="delay"),),
     "queue then speed of three": (Probe(at_most=3, rank="queue then speed"),),
     "work of three": (Probe(at_most=3, rank="work"),),
+    "search": (Search(),),
+    "search among three": (Search(at_most=3),),
     "recall": (Recall(), Probe(at_most=3)),
+    "recall or search": (Recall(), Search(at_most=2)),
     "recall in a pool": (Recall(pool=1), Probe(pool=1, weights="uniform", stop_at=0.5)),
     "two and the remembered": (Probe(recall=True),),
     "by delay and the remembered": (
@@ -78,6 +100,7 @@ PULLED = {
     "then probe": (Take(), Probe(weights="rate", stop_at=0.0)),
     "then recall": (Take(order="fastest"), Recall(), Probe(at_most=1)),
     "but inspect": (Take(pool=0), Inspect()),
+    "then search": (Take(order="fastest"), Search()),
     "last": (Last(), Probe()),
     "unused": (Probe(),),
 }
@@ -198,6 +221,8 @@ def state_of(simulator):
         found["troubles"] = [int(head[name]) for name in TROUBLES]
         found["asking"], found["doomed"] = float(head["asking"]), bool(head["doomed"])
         found["until"] = arrays.health[["period", "until"]].tolist()
+    if kept & state.KEEP_LAW:
+        found["laws"] = [[told_by(law) for law in row] for row in arrays.laws]
     if calendar:
         found["departures due"] = [due(arrays, server) for server in range(scenario.servers)]
     return found
@@ -206,6 +231,13 @@ def state_of(simulator):
 def places(row):
     """Return what stands in the places of a router's memory: servers, lengths and times."""
     return zip(*(row[name].tolist() for name in ("server", "queue", "when")), strict=True)
+
+
+def told_by(law):
+    """Return how many answers a router got of a pool, the last of them in order, and what it made of them."""
+    told, size = int(law["told"]), law["queues"].size
+    kept = [int(law["queues"][k % size]) for k in range(max(0, told - size), told)]
+    return told, kept, float(law["reservation"])
 
 
 def slots(arrays, router, pool):
@@ -301,6 +333,10 @@ def state_of_twin(naive):
             for router in routers
         ],
         "came": [[router.came[pool] for pool in pools] for router in routers],
+        "laws": [
+            [(len(router.told[p]), router.told[p][-16:], float(router.reservation[p])) for p in pools]
+            for router in routers
+        ],
         "last customer": placed
         and (naive.sender.number, naive.target.number, [server.number for server in naive.asked]),
         "departures due": [server.departures for server in servers],
@@ -428,6 +464,17 @@ def test_long_run(name, kind):
     run_both(*pair(scenario, baselines.make(name), 7, 1, workload, keep=KEEP_ALL), stops=(500, 1000, 1500))
 
 
+@pytest.mark.parametrize(
+    "memory", [Memory(10), Memory(20, by_pool=False), Memory(34, by_pool=False)], ids=["pool", "most", "all"]
+)
+@pytest.mark.parametrize("steps", [(Take(), Recall(), Send()), (Probe(at_most=3, recall=True),)])
+def test_memories_of_several_vectors(memory, steps):
+    """The kernels look at eight places at a time; no pool but the first begins where eight of them do."""
+    scenario = Scenario((Pool(19, 1.0), Pool(15, 0.6)), routers=2, load=0.95)
+    policy = Policy("remembers", steps, Announce(threshold=1), memory)
+    run_both(*pair(scenario, policy, 4), stops=(100, 300, 600))
+
+
 def test_a_threshold_without_limit():
     """At full load the logarithm has none, and neither have the buffers: every server is always available."""
     scenario = Scenario((Pool(2, 0.5), Pool(1, 2.0)), routers=2, load=1.0)
@@ -473,6 +520,7 @@ def systems(draw):
         routers=len(weights),
         load=draw(st.floats(0.2, 1.5)),
         shares=draw(st.sampled_from([None, tuple(weight / sum(weights) for weight in weights)])),
+        prices=draw(st.builds(Prices, st.sampled_from([1.0, 0.0, 3.0]), st.just(0.05) | st.floats(0, 2))),
     )
     announce = draw(st.none() | announcements)
     some, last = chains(len(pools), announce is not None)
@@ -514,11 +562,14 @@ def chains(pools, messages):
         st.booleans(),
     ).filter(lambda step: not (step.recall and step.rank == "work"))
     sends = targets.map(lambda target: Send(*target))
+    searches = st.builds(Search, st.integers(1, 6))
     cycles = st.builds(Cycle, st.sampled_from(["uniform", "rate"]))
     takes = st.builds(Take, pool, st.sampled_from(["random", "oldest", "fastest"]))
     recalls = st.builds(Recall, pool)
     told = takes | st.builds(Last)
-    return (told | recalls if messages else recalls), (sends | probes | st.builds(Inspect, ranks) | cycles)
+    return (told | recalls if messages else recalls), (
+        sends | probes | searches | st.builds(Inspect, ranks) | cycles
+    )
 
 
 @settings(max_examples=300, deadline=None)

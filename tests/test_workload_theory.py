@@ -10,8 +10,9 @@ from test_workload import LAWS
 import baselines
 from pull_env import Policy, Pool, Scenario, Send, load_scenario, simulate
 from pull_env.arrivals import Batches, Bursts, Day, HotRouter, Modulated, Renewal
+from pull_env.encoding import encode
 from pull_env.laws import Deterministic, Erlang, Exponential, Hyperexponential, Lognormal, Pareto
-from pull_env.system import Simulator, encode
+from pull_env.system import Simulator
 from pull_env.theory import exact, formulas, mean_field, optimum
 from pull_env.theory.prediction import lower_bounds, predict
 from pull_env.workload import poisson

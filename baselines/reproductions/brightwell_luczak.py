@@ -20,12 +20,13 @@ from baselines.reproductions.brightwell_luczak_figure import figure
 from baselines.reproductions.brightwell_luczak_sections import sections
 from baselines.reproductions.study import Row, Setup, Study, measured
 from pull_env.arrays import Array
+from pull_env.encoding import encode
 from pull_env.estimates import Estimate, Floats, estimate
 from pull_env.policy import Send
 from pull_env.results import Counts, Recorder, summarise
 from pull_env.scenario import Pool, Scenario
 from pull_env.simulation import BATCHES
-from pull_env.system import Simulator, encode
+from pull_env.system import Simulator
 from pull_env.theory.formulas import equilibrium_length, supermarket_tail
 
 SOURCE = (

@@ -17,11 +17,12 @@ from baselines.reproductions.chen_ye_figure import figure
 from baselines.reproductions.chen_ye_sections import LEAST, sections
 from baselines.reproductions.heavy_traffic import LOOKS, REPLICATIONS, Run, run_at, scaled
 from baselines.reproductions.study import Row, Setup, Study, measured
+from pull_env.encoding import encode
 from pull_env.estimates import Array, Estimate, Floats, estimate
 from pull_env.results import Counts, Recorder, Result, summarise
 from pull_env.scenario import Pool, Scenario
 from pull_env.simulation import BATCHES
-from pull_env.system import Simulator, encode
+from pull_env.system import Simulator
 from pull_env.theory.exact import solve
 from pull_env.theory.formulas import balanced_response, balanced_tail
 

@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
+from pull_env.encoding import encode, needs_calendar
 from pull_env.envs.observation import Sight
 from pull_env.policy import Announce, Memory, Step, as_announce, as_memory
 from pull_env.scenario import Scenario, as_scenario
-from pull_env.system import Simulator, encode, needs_calendar
+from pull_env.system import Simulator
 from pull_env.workload import poisson, workload_of
 
 Observation = npt.NDArray[np.float32]
@@ -215,10 +216,8 @@ class CustomerEnv(SystemEnv[np.int64]):
     def _number(self, action: np.int64 | int) -> int:
         """Return the action as a whole number that there is."""
         number = operator.index(action)
-        if not 0 <= number < self._view.mask.size:
-            raise ValueError(
-                f"action is {action}: it must be a whole number from 0 to {self._view.mask.size - 1}"
-            )
+        if not 0 <= number < self._actions:
+            raise ValueError(f"action is {action}: it must be a whole number from 0 to {self._actions - 1}")
         return number
 
     def _begin(self) -> None:
@@ -229,30 +228,34 @@ class CustomerEnv(SystemEnv[np.int64]):
             self._fed = self.simulator.supply()
 
     def _end(self) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Pack what the kernel wrote into fresh arrays and plain numbers."""
-        info = self._info()
+        """Count the customer placed, and answer."""
         self._fed -= 1
-        self._left = self._left - 1 if info["router"] >= 0 else 0
-        return self._view.observation.copy(), 0.0 - info["cost"], False, self._left == 0, info
+        self._left -= 1
+        answer = self._answer(self._left)
+        self._left = 0 if answer[3] else self._left
+        return answer
 
     def _look(self) -> tuple[Observation, dict[str, Any]]:
         self._observe(int(self.simulator.arrays.head["router"][0]))
         outcome = self._view.outcome
         outcome["cost"] = outcome["wait"] = outcome["messages"] = 0
         outcome["lost"] = False
-        return self._view.observation.copy(), self._info()
+        observation, *_, info = self._answer(self._left)
+        return observation, info
 
     def _link(self) -> None:
         self._system_address, self._view_address = self.simulator.address, self._view.address
+        self._actions = self._view.mask.size
 
     @abstractmethod
     def _observe(self, router: int) -> None:
         """Write what `router` sees now to the view."""
 
-    def _info(self) -> dict[str, Any]:
+    def _answer(self, left: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Pack what the kernel wrote into fresh arrays and plain numbers; `left` to the episode."""
         view = self._view
         cost, wait, blocked, messages, router, time = read_outcome(view.outcome)  # type: ignore[arg-type]
-        return {
+        info = {
             "cost": cost,
             "wait": wait,
             "blocked": blocked,
@@ -261,6 +264,7 @@ class CustomerEnv(SystemEnv[np.int64]):
             "time": time,
             "action_mask": view.mask.copy(),
         }
+        return view.observation.copy(), 0.0 - cost, False, left == 0 or router < 0, info
 
 
 def whole(name: str, value: object, least: int) -> int:

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from pull_env.arrays import Array, shell
+from pull_env.encoding import encode
 from pull_env.envs.catalog import mean_service_time, with_fallback
 from pull_env.kernels import observe
 from pull_env.policy import Last, Recall, Step, Take
 from pull_env.scenario import Prices, Scenario
-from pull_env.system import encode
 
 PRICE_SCALE = 0.05  # a message that costs this much waiting, in mean service times, is observed as 0.5
 LARGEST_LOAD = 1.5

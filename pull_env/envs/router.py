@@ -11,15 +11,16 @@ from gymnasium.error import ResetNeeded
 
 from pull_env.arrays import Array, shell
 from pull_env.decider import Decider
+from pull_env.encoding import encode, keeps
 from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation, ScenarioLike
 from pull_env.envs.catalog import as_catalog
 from pull_env.envs.observation import View, local_size, observation_box
 from pull_env.kernels import state
-from pull_env.kernels.batch import CHAIN_BYTES, HUNGRY, act
+from pull_env.kernels.batch import CHAIN_BYTES, ENDED, act
+from pull_env.kernels.jit import direct
 from pull_env.kernels.observe import CHAIN_STEPS, observe
 from pull_env.player import check_fit
 from pull_env.policy import Announce, Memory, Policy, Recall, Step
-from pull_env.system import encode, keeps
 
 
 class RouterEnv(CustomerEnv):
@@ -177,7 +178,12 @@ class RouterEnv(CustomerEnv):
             ResetNeeded: The episode has not begun, or has ended.
             ValueError: There is no such action.
         """
-        return self._turn(self._chains_address + self._number(action) * CHAIN_BYTES, CHAIN_STEPS)
+        chain = self._chains_address + self._number(action) * CHAIN_BYTES
+        left = self._act(self._view_address, chain, CHAIN_STEPS)
+        if left < 0:
+            self._prepare_turn(left)
+            return self.step(action)
+        return self._answer(left)
 
     def play_step(self) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Place the customer at hand by the policy that `reset` was given; else as `step`.
@@ -189,7 +195,11 @@ class RouterEnv(CustomerEnv):
             raise ResetNeeded("play_step needs reset(options={'policy': policy}) before it")
         if self._decider is not None:
             return self.step(self._decider.decide(self._system_address, self._view_address))
-        return self._turn(self._chain.ctypes.data, self._chain.size)
+        left = self._act(self._view_address, self._chain.ctypes.data, self._chain.size)
+        if left < 0:
+            self._prepare_turn(left)
+            return self.play_step()
+        return self._answer(left)
 
     def check_protocol(self, policy: Policy) -> None:
         """Refuse a policy that expects another pull protocol, another memory or catalog than this env has.
@@ -231,16 +241,16 @@ class RouterEnv(CustomerEnv):
         self._view.move(*rows)
         self._link()
 
-    def _turn(self, chain: int, steps: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Run the kernel once, and pack what it wrote into fresh arrays and plain numbers."""
-        left = act(self._view_address, chain, steps)
-        if left == HUNGRY:
-            self.simulator.supply()
-            left = act(self._view_address, chain, steps)
-        if left < 0:
+    def _prepare_turn(self, left: int) -> None:
+        """Do what must be done before the kernel can run, which has said why it did not."""
+        if left == ENDED:
             raise ResetNeeded("step needs reset before it: the episode has not begun, or has ended")
-        info = self._info()
-        return self._view.observation.copy(), 0.0 - info["cost"], False, left == 0, info
+        self.simulator.supply()
+
+    def _act(self, view: int, chain: int, steps: int) -> int:
+        """Compile the kernel, which takes the place of this method, and run it."""
+        RouterEnv._act = staticmethod(direct(act))  # type: ignore[method-assign,assignment]
+        return self._act(view, chain, steps)
 
     def _observe(self, router: int) -> None:
         observe(self._system_address, router, self._view_address)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 
 from pull_env.kernels.announce import announce
+from pull_env.kernels.answers import RECENT
 from pull_env.kernels.events import soonest, take_event
 from pull_env.kernels.faults import close_pool, open_pool, restart, switch
 from pull_env.kernels.health import is_open, stay
@@ -47,7 +48,6 @@ from pull_env.kernels.state import (
     server_of,
     work_of,
 )
-from pull_env.kernels.steps import RECENT
 from pull_env.kernels.stream import (
     HALF,
     LOW,

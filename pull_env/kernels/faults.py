@@ -14,6 +14,7 @@ from pull_env.kernels.news import forget
 from pull_env.kernels.state import (
     CLOSE,
     FAULTS,
+    KEEP_LAW,
     OPEN,
     REPEAT,
     RESTART,
@@ -24,6 +25,7 @@ from pull_env.kernels.state import (
     has,
     head_of,
     health_of,
+    law_of,
     list_of,
     pool_of,
     router_of,
@@ -119,6 +121,9 @@ def restart(system: int, router: int, number: int) -> None:
         while mine.held > 0:
             drop(system, router, slot_of(system, mine, mine.held - 1).value)
         mine.answer = mine.idle = 0.0
+        if has(system, KEEP_LAW):
+            law = law_of(system, router, pool)
+            law.told, law.reservation = 0, 0.0
     router_of(system, router).last = -1
     forget_all(system, router)
     plan_restart(system, router, number + 1)

@@ -138,6 +138,17 @@ def entry(function: F) -> F:
     return _compiled(function, cache=True)
 
 
+def direct(function: F) -> F:
+    """Compile an entry whose arguments are declared, and return it without the part that finds their types.
+
+    That saves a hundred nanoseconds a call.
+    """
+    compiled: Any = function
+    kinds = tuple(NUMBERS[kind] for name, kind in function.__annotations__.items() if name != "return")
+    compiled.compile(kinds)
+    return compiled.overloads[kinds].entry_point
+
+
 def _compiled(function: F, **options: Any) -> F:
     """Let `function` be compiled when it is needed, and the machine code be cached.
 

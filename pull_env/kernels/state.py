@@ -26,6 +26,8 @@ WAIT_OCTAVES = (-30, 50)
 ARRIVALS, MESSAGES, POLICY, NEWS, FAULTS = range(5)  # sources of chance, each with a stream of its own
 STREAMS = 5
 
+ANSWERS = 16  # last answers of a pool by which a router searches
+
 # The traits of a run, as bits of `head.traits` and of the handle of the system: what the policy needs kept
 # (what no step reads is not maintained), and the rules of its clock, messages and memory.
 KEEP_AGE, KEEP_QUEUE_INDEX, KEEP_ROUTER_INDEX, KEEP_MEMORY, KEEP_VIEW = 1, 2, 4, 8, 16
@@ -34,6 +36,7 @@ STALE = 64  # a pull-message is never withdrawn, and may be stale when it is tak
 CHOOSY = 128  # a server chooses the router that it announces itself to
 COMPLETE = 256  # a router remembers every server, entry k being that of server k
 TROUBLED = 512  # messages take time or get lost, or servers fail: events other than departures may happen
+KEEP_LAW = 1024
 PLAIN = 0  # a Markov clock and the simplest messages: the kernels have a loop of its own for it
 
 ADDRESS_BITS = 48  # a handle is the address of the head and, above these bits, the traits
@@ -94,6 +97,7 @@ HEAD = np.dtype(
         ("limits", np.int64),
         ("table", np.int64),
         ("sampled", np.int64),
+        ("laws", np.int64),
         ("by_queue", np.int64),
         ("by_held", np.int64),
         ("work", np.int64),
@@ -214,6 +218,15 @@ AGE = np.dtype(
     align=True,
 )
 
+LAW = np.dtype(
+    [
+        ("told", np.int64),  # answers of a pool to a router so far
+        ("reservation", np.float64),  # the wait for less than which it is worth asking, in time units
+        ("queues", np.int32, (ANSWERS,)),  # the last answers: the k-th since the start at k mod ANSWERS
+    ],
+    align=True,
+)
+
 PLACE_BYTES = 16  # of a server that is remembered
 # clear: end of all work at a server; first, last: cells of `waiting`
 WORK = np.dtype([("clear", np.float64), ("first", np.int32), ("last", np.int32)], align=True)
@@ -271,10 +284,11 @@ STEP = np.dtype(
         ("replace", np.int32),
         ("recall", np.int32),
         ("stop_at", np.float64),  # in time units; -1: never stop early
+        ("price", np.float64),  # of asking a server, in time units of waiting
     ],
     align=True,
 )
-TAKE, RECALL, SEND, PROBE, INSPECT, CYCLE, LAST, LOOKUP = range(8)
+TAKE, RECALL, SEND, PROBE, INSPECT, CYCLE, LAST, LOOKUP, SEARCH = range(9)
 UNIFORM, RATE = range(2)
 RANDOM, OLDEST, FASTEST = range(3)
 BY_QUEUE, BY_DELAY, BY_QUEUE_THEN_SPEED, BY_WORK = range(4)
@@ -312,7 +326,8 @@ asked_of = elements(HEAD, ADDRESS_BITS, "asked", INTEGER)  # names the server as
 condition_of = elements(HEAD, ADDRESS_BITS, "conditions", CONDITION)
 health_of = elements(HEAD, ADDRESS_BITS, "health", HEALTH)
 silent_of = elements(HEAD, ADDRESS_BITS, "silent", INTEGER)  # 1: no answer came
-heap_at, drain_at = records(HEAP), records(DRAIN)
+heap_at, law_at, drain_at = records(HEAP), records(LAW), records(DRAIN)
+LAW_BYTES, QUEUES_OFFSET = LAW.itemsize, LAW.fields["queues"][1]  # type: ignore[index]
 
 
 @kernel
@@ -364,6 +379,20 @@ def memory_of(system: int, router: int, group: int) -> int:
     """Return the address of what a router remembers of a group: M servers, M lengths, M times."""
     head = head_of(system)
     return head.memory + (router * head.G + group) * head.M * PLACE_BYTES
+
+
+@kernel
+def law_of(system: int, router: int, pool: int) -> Any:
+    """Return what the answers of a pool told a router."""
+    head = head_of(system)
+    return law_at(head.laws, router * head.J + pool)
+
+
+@kernel
+def answer_of(system: int, router: int, pool: int, k: int) -> Any:
+    """Return the cell of an answer that a router keeps of a pool."""
+    head = head_of(system)
+    return integer_at(head.laws + (router * head.J + pool) * LAW_BYTES + QUEUES_OFFSET, k)
 
 
 @kernel

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from pull_env.kernels.answers import note_answer
 from pull_env.kernels.health import is_open
 from pull_env.kernels.index import count_lowest, lowest_level, pick_lowest
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.memory import length_at, recall, remember, time_at
 from pull_env.kernels.messages import choose, contains, drop
 from pull_env.kernels.news import ask
+from pull_env.kernels.search import search
 from pull_env.kernels.state import (
     BY_DELAY,
     BY_QUEUE_THEN_SPEED,
@@ -20,15 +20,16 @@ from pull_env.kernels.state import (
     CALENDAR,
     CYCLE,
     INSPECT,
+    KEEP_LAW,
     KEEP_MEMORY,
     KEEP_QUEUE_INDEX,
-    KEEP_VIEW,
     LAST,
     LOOKUP,
     POLICY,
     PROBE,
     RATE,
     RECALL,
+    SEARCH,
     SEND,
     STALE,
     TAKE,
@@ -45,9 +46,7 @@ from pull_env.kernels.state import (
     silent_of,
     work_of,
 )
-from pull_env.kernels.stream import HALF, LOW, below, bits, server_at_random, weighted_pool
-
-RECENT = 1 / 16  # weight of the latest in a router's running means
+from pull_env.kernels.stream import LOW, below, bits, drawn_server
 
 
 @kernel
@@ -69,6 +68,8 @@ def serve(system: int, router: int, step: Any) -> int:
         return int(router_of(system, router).last)
     if step.kind == LOOKUP:
         return look_up(system, step)
+    if has(system, KEEP_LAW) and step.kind == SEARCH:
+        return search(system, router, step)
     return -1
 
 
@@ -87,16 +88,6 @@ def take(system: int, router: int, step: Any) -> int:
         if has(system, KEEP_MEMORY):
             remember(system, router, server, head_of(system).threshold - 1)
     return server
-
-
-@kernel
-def drawn_server(system: int, pool: int, weights: int, drawn: np.uint64) -> int:
-    """Return the server of `pool` (-1: all, uniformly or by rate) that 64 random bits pick."""
-    if pool < 0:
-        if weights != RATE:
-            return below(drawn & LOW, head_of(system).n)
-        pool = weighted_pool(system, drawn >> HALF)
-    return server_at_random(system, pool, drawn)
 
 
 @kernel
@@ -181,18 +172,6 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
             if not contains(head_of(system).asked, asked, server):
                 best, least, speed, fresh = server, value, rate, when
     return best
-
-
-@kernel
-def note_answer(system: int, router: int, server: int, queue: int, step: Any) -> None:
-    """Keep what the answer of a probe tells the router; one that recalls remembers its answers at its end."""
-    if has(system, KEEP_MEMORY) and not step.recall:
-        remember(system, router, server, queue)
-    if has(system, KEEP_VIEW):
-        pool = server_of(system, server).pool
-        mine = list_of(system, router, pool)
-        mine.answer += RECENT * (queue / pool_of(system, pool).rate - mine.answer)
-        mine.idle += RECENT * ((1.0 if queue == 0 else 0.0) - mine.idle)
 
 
 @kernel

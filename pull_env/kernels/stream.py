@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.state import STREAMS, head_of, pool_at, router_at, stream_of
+from pull_env.kernels.state import RATE, STREAMS, head_of, pool_at, router_at, stream_of
 
 U = np.uint64
 LOW = U(0xFFFFFFFF)
@@ -82,6 +82,16 @@ def weighted_pool(system: int, half: np.uint64) -> Any:
     """Return a pool in proportion to the capacities, from 32 random bits."""
     cut = head_of(system).arrival_cut
     return pool_of_tick(system, cut + ((half * (WHOLE - cut)) >> HALF))
+
+
+@kernel
+def drawn_server(system: int, pool: int, weights: int, drawn: np.uint64) -> int:
+    """Return the server of `pool` (-1: all, uniformly or by rate) that 64 random bits pick."""
+    if pool < 0:
+        if weights != RATE:
+            return below(drawn & LOW, head_of(system).n)
+        pool = weighted_pool(system, drawn >> HALF)
+    return server_at_random(system, pool, drawn)
 
 
 @kernel

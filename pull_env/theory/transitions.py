@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 
-from pull_env.policy import Announce, Cycle, Last, Lookup, Policy, Recall, Step, Take
+from pull_env.policy import Announce, Cycle, Last, Lookup, Policy, Recall, Search, Step, Take
 from pull_env.scenario import Scenario
 from pull_env.theory.states import Outcome, State, System, came_last, drop, frame, kinds, put, settle
 from pull_env.theory.steps import STEPS
@@ -35,6 +35,8 @@ def build(scenario: Scenario, policy: Policy, cut: tuple[int, ...]) -> System:
         )
     if any(getattr(step, "rank", None) == "work" for step in steps):
         raise ValueError(f"{policy.name} ranks by 'work': the chain knows queue lengths only")
+    if any(isinstance(step, Search) for step in steps):
+        raise ValueError(f"{policy.name} searches by earlier answers: the chain does not hold them")
     tables = any(isinstance(step, Lookup) for step in steps) and any(p.size > 1 for p in scenario.pools)
     by_router = policy.announce is not None or remembers or cycle is not None
 

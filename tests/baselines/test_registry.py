@@ -6,7 +6,7 @@ import pytest
 
 from baselines import POLICIES, Entry, make
 from baselines.leaderboard import default_policies
-from pull_env import Policy
+from pull_env import Policy, Probe
 
 ENTRIES = pytest.mark.parametrize("entry", POLICIES.values(), ids=list(POLICIES))
 
@@ -56,6 +56,20 @@ def test_arguments_may_be_written_in_several_ways(name: str) -> None:
     assert make(name).name == "power-of-d(3)"
 
 
+def test_arguments_annotated_so_are_real_numbers() -> None:
+    policy = make("probe-until(0.5, d=3)")
+    assert policy.name == "probe-until(0.5, 3)"
+    assert policy.steps == (Probe(weights="rate", at_most=3, stop_at=0.5),)
+    assert make("probe-until(2.0)").name == "probe-until(2, 8)"
+    assert (
+        make("probe-until(2)").digest == make("probe-until(2.0)").digest
+    )  # 2 or 2.0 in a file, all the same
+
+
+def test_until_idle_is_the_case_of_no_wait() -> None:
+    assert make("probe-until(0, 5)").steps == make("probe-until-idle(5)").steps
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
@@ -65,6 +79,11 @@ def test_arguments_may_be_written_in_several_ways(name: str) -> None:
         ("power-of-d(0)", "d is 0: it must be a whole number from 1"),
         ("power-of-d(2.5)", "d is 2.5"),
         ("power-of-d(True)", "d is True"),
+        ("probe-until(-1)", "theta is -1: it must be a number from 0"),
+        ("probe-until(True)", "theta is True: it must be a number from 0"),
+        ("probe-until(1e999)", "theta is inf: it must be a number from 0"),
+        ("probe-until(1, 2.5)", "d is 2.5: it must be a whole number from 1"),
+        (f"probe-until(1{400 * '0'})", "it must be a number from 0"),
         ("power-of-d(2", "arguments are written as in"),
         ("power-of-d(x)", "arguments are written as in"),
         ("jbt", "its argument r is missing"),

@@ -4,12 +4,26 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from pull_env.encoding import encode, needs_calendar
 from pull_env.envs.play import Driver, play
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.state import CALENDAR
-from pull_env.policy import STEPS, Announce, Cycle, Inspect, Last, Memory, Policy, Probe, Recall, Send, Take
+from pull_env.policy import (
+    STEPS,
+    Announce,
+    Cycle,
+    Inspect,
+    Last,
+    Memory,
+    Policy,
+    Probe,
+    Recall,
+    Search,
+    Send,
+    Take,
+)
 from pull_env.scenario import as_scenario, load_scenario
-from pull_env.system import Simulator, encode, needs_calendar
+from pull_env.system import Simulator
 from pull_env.workload import poisson, workload_of
 
 FASTEST = Policy("pull fastest", (Take(order="fastest"), Send(weights="rate")), Announce())
@@ -28,6 +42,7 @@ POLICIES = [
     Policy("two choices", (Probe(),)),
     Policy("balanced", (Probe(weights="rate", replace=True, rank="queue then speed"),)),
     Policy("until idle", (Take(0), Probe(0, at_most=30, stop_at=0.0, rank="delay")), Announce()),
+    Policy("search", (Take(1), Search()), Announce()),
     Policy("recall", (Take(order="fastest"), Recall(), Probe(weights="rate", stop_at=1.0)), Announce()),
     Policy("recall a pool", (Recall(0), Probe(at_most=3))),
     Policy("jsq", (Inspect("queue"),)),
@@ -72,6 +87,8 @@ def assert_same_state(env: RouterEnv, simulator: Simulator) -> None:
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
     if theirs.memory.size > 1:
         assert np.array_equal(ours.memory, theirs.memory)
+    if theirs.laws.size > 1:
+        assert np.array_equal(ours.laws, theirs.laws)
     if theirs.by_queue.order.size > 1:
         assert np.array_equal(ours.by_queue.order, theirs.by_queue.order)
 

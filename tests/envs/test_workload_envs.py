@@ -15,6 +15,7 @@ from test_vector import assert_twins, pair
 
 from pull_env import Announce, Drain, Faults, News, Pool, Scenario, Send, Take, evaluate
 from pull_env.arrivals import Batches, Bursts, Day, HotRouter, Modulated
+from pull_env.encoding import encode
 from pull_env.envs.aec import aec_env, parallel_env
 from pull_env.envs.control import ControlEnv
 from pull_env.envs.dispatch import DispatchEnv
@@ -22,7 +23,7 @@ from pull_env.envs.play import play
 from pull_env.envs.router import RouterEnv
 from pull_env.laws import Erlang, Hyperexponential, Pareto
 from pull_env.relaxation import warmup_customers
-from pull_env.system import Simulator, encode
+from pull_env.system import Simulator
 from pull_env.workload import workload_of
 
 POOLS = (Pool(4, 1.5), Pool(3, 0.5, buffer=4))

@@ -1,0 +1,33 @@
+"""Short training runs, in this process."""
+
+import dataclasses
+
+import pytest
+
+from agents import cloning, curve, train
+from agents.hyperparams import Hyperparameters
+
+LEARN = {
+    "ppo": Hyperparameters(steps=400, envs=2, n_steps=64, batch_size=64, n_epochs=2, customers=150),
+    "dqn": Hyperparameters(
+        steps=400, envs=2, customers=150, learning_starts=50, batch_size=16, buffer_size=300
+    ),
+}
+LEARN["maskable-ppo"], LEARN["qr-dqn"] = LEARN["ppo"], LEARN["dqn"]
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Make evaluations short, and return what makes the arguments of a short run."""
+    monkeypatch.setattr(curve, "RUNS", 8)
+    monkeypatch.setattr(curve, "FILL", 50)
+    monkeypatch.setattr(curve, "UPDATE", 64)
+    monkeypatch.setattr(cloning, "UPDATES", 250)
+
+    def args(out, algo="ppo", **given):
+        names = {field.name for field in dataclasses.fields(train.Args)}
+        learn = dataclasses.replace(LEARN[algo], **{k: given.pop(k) for k in list(given) if k not in names})
+        usual = {"evaluations": 3, "evaluation_customers": 256, "score_customers": 0}
+        return train.Args("small-mixed", algo, **{**usual, **given}, out=out, learn=learn)
+
+    return args

@@ -1,0 +1,72 @@
+"""The learning curve: what is evaluated and averaged, and that the best is kept."""
+
+import json
+
+import numpy as np
+import torch
+
+from agents import train
+from agents.algorithms import actor, load, router
+from agents.curve import CURVE, Examiner, read_best
+from baselines.rows import read_rows
+from pull_env.scenario import load_scenario
+
+SCENARIO = load_scenario("small-mixed")
+
+
+def test_the_best_of_the_curve_is_kept(short, tmp_path, capsys):
+    folder = tmp_path / "run"
+    train.run(short(folder, start="pull-fastest", start_customers=500))
+    rows = read_rows(folder / CURVE)
+    assert [row["customers"] for row in rows] == [0] * 3 + [256] * 4 + [512] * 4
+    assert rows[0]["weights"] == "start"
+    assert rows[0]["choice"] == "pull-fastest"
+    assert {(row["weights"], row["choice"]) for row in rows[3:7]} == {
+        (weights, choice) for weights in ("latest", "average") for choice in ("best action", "sampled")
+    }
+    learned = [row for row in rows if row["weights"] != "start"]
+    least = min(learned, key=lambda row: row["cost"]["mean"])
+    best = read_best(folder)
+    assert {name: best[name] for name in ("customers", "weights", "choice", "cost")} == {
+        name: least[name] for name in ("customers", "weights", "choice", "cost")
+    }
+    model, configuration, _ = load(folder)
+    examiner = Examiner.of(SCENARIO, "ppo", (64, 64), 256, configuration["seed"])
+    assert examiner.examine(actor(model), best["choice"]).cost.mean == best["cost"]["mean"]
+    final = examiner.examine(actor(load(folder / "final.zip")[0]), "best action")
+    assert final.cost.mean == next(r for r in rows[7:] if r["weights"] == "latest")["cost"]["mean"]
+    printed = capsys.readouterr().out
+    assert "taught pull-fastest: the network agrees with it on" in printed
+    assert f"cost {best['cost']['mean']:.4f}" in printed
+    assert json.loads((folder / "config.json").read_text())["training_seconds"] > 0
+    assert list((folder / "tensorboard").iterdir())
+
+
+def test_the_average_follows_the_weights(short, tmp_path, monkeypatch):
+    from agents.curve import Curve
+
+    kept = []
+    update = Curve._update_average
+
+    def noted(curve):
+        update(curve)
+        kept.append((actor(curve.model), {k: v.clone() for k, v in curve.average.items()}))
+
+    monkeypatch.setattr(Curve, "_update_average", noted)
+    train.run(short(tmp_path / "run", average=0.75, evaluations=1))
+    assert len(kept) == 5  # before the first update, and after each of four
+    expected = kept[0][0]
+    for latest, average in kept:
+        expected = {k: 0.75 * v + 0.25 * latest[k] for k, v in expected.items()}
+        assert all(torch.allclose(average[k], v, rtol=1e-4, atol=1e-6) for k, v in expected.items())
+    assert any((average[k] != latest[k]).any() for k in average)
+
+
+def test_an_examination_is_repeated_and_leaves_random_generators_alone(short):
+    examiner = Examiner.of(SCENARIO, "ppo", (8,), 300, 0)
+    weights = actor(router("ppo", SCENARIO, (8,), 1))
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    first, second = (examiner.examine(weights, "sampled") for _ in range(2))
+    assert first == second
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
