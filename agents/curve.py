@@ -137,8 +137,8 @@ class Curve(BaseCallback):
         """Return the seconds of the run, those before it was stopped included."""
         return self.seconds + time.perf_counter() - self._began
 
-    def note(self, weights: str, way: str, result: Result) -> None:
-        """Append a line to the curve."""
+    def note(self, weights: str, way: str, result: Result, best: bool = False) -> None:
+        """Append a line to the curve; `best`: these weights are kept."""
         line = {
             "schema": SCHEMA,
             "customers": self.num_timesteps,
@@ -150,7 +150,7 @@ class Curve(BaseCallback):
             "messages": result.messages["total"].to_dict(),
             "p_block": result.p_block.to_dict(),
             "stable": result.stable,
-            "best": result.cost.mean < self.best,
+            "best": best,
         }
         write_rows(self.folder / CURVE, [line])
 
@@ -191,15 +191,17 @@ class Curve(BaseCallback):
         for name, weights in candidates.items():
             for way in self.examiner.ways():
                 result = self.examiner.examine(weights, way)
-                self.note(name, way, result)
+                better = result.cost.mean < self.best or not (self.folder / MODEL).exists()
+                self.note(name, way, result, better)
                 self.logger.record(f"evaluation/cost of {name}, {way}", result.cost.mean)
-                if result.cost.mean < self.best:
-                    self.best = result.cost.mean
+                if better:
                     self._keep(weights, name, way, result)
         self.logger.dump(self.num_timesteps)
         self.looked = self.num_timesteps
 
     def _keep(self, weights: Weights, name: str, way: str, result: Result) -> None:
+        if result.stable:  # else any that is will be better
+            self.best = result.cost.mean
         save_router(set_actor(self.examiner.model, weights), self.folder / MODEL)
         told = {"customers": self.num_timesteps, "weights": name, "choice": way, "seed": self.examiner.seed}
         (self.folder / BEST).write_text(
