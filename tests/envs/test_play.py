@@ -154,7 +154,7 @@ def test_a_driver_names_a_step_without_counterpart(step):
 
 def observe_messages(env: RouterEnv, held: list[int]) -> np.ndarray:
     observation = env.reset(seed=0)[0]
-    observation[3::8][: len(held)] = [h / (1 + h) for h in held]
+    observation[3::9][: len(held)] = [h / (1 + h) for h in held]
     return observation
 
 
