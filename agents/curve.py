@@ -32,8 +32,9 @@ from pull_env.simulation import simulate
 from pull_env.terminal import Report
 
 CURVE, BEST = "curve.jsonl", "best.json"
-RUNS = 128  # replications of an evaluation, side by side
-FILL = 20_000  # customers of each that are placed by a plain rule before, so that it starts in its routine
+RUNS = 64  # replications of an evaluation, side by side
+SETTLE = 50  # customers a server, from an empty system to the first that is counted
+OWN = 5_000  # customers of each replication, at most, of these that the router itself places
 UPDATE = 8192  # customers between two weights that are averaged, at least
 
 Weights = dict[str, Any]
@@ -60,7 +61,11 @@ class Examiner:
         return ("best action", "sampled") if self.algorithm in ACTOR_CRITIC else ("best action",)
 
     def examine(self, weights: Weights, way: str) -> Result:
-        """Return what a router with these weights comes to; all random generators stay as they were."""
+        """Return what a router with these weights comes to; all random generators stay as they were.
+
+        A plain rule fills a large system before the router's turn. A small one the router fills itself, as in
+        scores: what it remembers of probes is then its own, and routers that seldom ask depend on it.
+        """
         set_actor(self.model, weights)
         kept = np.random.get_state()  # noqa: NPY002  the generator of Stable-Baselines3
         with torch.random.fork_rng():
@@ -72,11 +77,18 @@ class Examiner:
                 seed=self.seed,
                 replications=RUNS,
                 fill=plain_rule(self.scenario),
-                fill_customers=0 if self.scenario.replay else FILL,
+                **self._before(),
                 deterministic=way == "best action",
             )
         np.random.set_state(kept)  # noqa: NPY002
         return result
+
+    def _before(self) -> dict[str, int]:
+        """Return how many customers come before those counted, by the names that `evaluate` has for them."""
+        if self.scenario.replay is not None:
+            return {}
+        settle = SETTLE * self.scenario.servers
+        return {"warmup": min(settle, OWN), "fill_customers": max(0, settle - OWN)}
 
     def compare(self, policy: Policy) -> Result:
         """Return what a policy comes to on the same streams."""

@@ -10,7 +10,7 @@ from agents import train
 from agents.algorithms import actor, load, router
 from agents.curve import CURVE, Examiner, read_best
 from baselines.rows import read_rows
-from pull_env.scenario import load_scenario
+from pull_env.scenario import Pool, Scenario, load_scenario
 
 SCENARIO = load_scenario("small-mixed")
 
@@ -84,3 +84,12 @@ def test_a_router_that_is_never_stable_is_kept_and_said_to_be_so(short, tmp_path
     assert read_best(tmp_path / "run")["cost"]["mean"] is None
     assert [row["best"] for row in read_rows(tmp_path / "run" / CURVE)].count(True) == 1
     assert load(tmp_path / "run")
+
+
+def test_a_large_system_is_filled_by_a_plain_rule_and_a_small_one_by_the_router():
+    def before(servers):
+        scenario = Scenario((Pool(servers, 1.0),), routers=2, load=0.5)
+        return Examiner.of(scenario, "ppo", (8,), 300, 0)._before()
+
+    assert before(40) == {"warmup": 2_000, "fill_customers": 0}
+    assert before(1_000) == {"warmup": 5_000, "fill_customers": 45_000}
