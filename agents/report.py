@@ -22,6 +22,7 @@ from agents.shelf import Trained, load_trained, trained_names
 from baselines.leaderboard import default_policies
 from baselines.rivals import tuned
 from baselines.rows import checkout, read_rows, row, write_rows
+from pull_env.arrivals import Bursts, HotRouter
 from pull_env.policy import Policy
 from pull_env.scenario import Scenario
 from pull_env.seeds import spawn_seeds
@@ -33,6 +34,7 @@ ROWS, PAGE = "rows.jsonl", "README.md"
 ABROAD = ("pull", "pull-fastest", "balanced(2)")  # beside the tuned policy, where routers are transferred
 SIZES = (20, 1_000, 10_000)
 OTHER_LOADS = (-0.1, 0.1)
+PHASED = 4  # times the customers, where these come in phases that last for thousands
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Args:
     seed: int = 0
     """Seeds the customers of all runs; no training uses them, whatever its seed."""
     customers: int = 1_000_000
-    """Customers counted by policy and system, over all replications."""
+    """Customers counted by policy and system, over all replications; four times as many in phases."""
     replications: int = 16
     """Independent runs, over which the intervals are taken."""
     warmup: int = 25_000
@@ -81,8 +83,9 @@ class Task:
         """Return how much is simulated, and on which seed."""
         warmup = max(args.warmup, 10 * self.scenario.servers if not args.quick else 0)
         seed = spawn_seeds(args.seed, 1, "report of trained routers")[0]
+        phased = isinstance(self.scenario.arrivals, Bursts) or isinstance(self.scenario.shares, HotRouter)
         return {
-            "customers": args.customers,
+            "customers": args.customers * (PHASED if phased else 1),
             "replications": args.replications,
             "warmup": warmup,
             "seed": seed,
@@ -92,7 +95,7 @@ class Task:
         """Return what tells its row from others."""
         run = self.run(args)
         where = (self.part, self.system, self.role, self.trained.name)
-        return (*where, self.scenario.digest, self.policy.digest, run["seed"], run["warmup"], args.customers)
+        return (*where, self.scenario.digest, self.policy.digest, *run.values())
 
 
 def tasks(args: Args) -> Iterator[Task]:

@@ -30,7 +30,7 @@ import tyro
 import pull_env
 from agents.candidates import better, costs, validate
 from agents.export import POLICY
-from agents.rules import Shape, chain, rules
+from agents.rules import Shape, chain, rules, seen
 from agents.score import score
 from baselines.rows import versions, write_rows
 from pull_env.__main__ import find_policy
@@ -56,6 +56,8 @@ class Args:
     """Units of a hidden layer (tanh); if not given, preferences are linear in what the router sees."""
     start: str | None = None
     """What to polish: a policy's name, tuned, or a TOML file; if not given, the best of the rules."""
+    sees: tuple[str, ...] = ()
+    """Names of what the network weighs, such as "found no message"; if not given, all that changes."""
     minutes: float = 5.0
     """How long to search; the generation at hand is completed."""
     generations: int | None = None
@@ -126,7 +128,7 @@ def generations(args: Args, scenario: Scenario, found: Found, folder: Path, begu
     """Yield the number of each generation when it has ended; update what is `found`."""
     import cma
 
-    shape = Shape(found.start, scenario)
+    shape = Shape(found.start, scenario, args.sees)
     options = {"seed": args.seed + 1, "popsize": args.population, "verbose": -9, "CMA_diagonal": True}
     strategy = cma.CMAEvolutionStrategy(np.zeros(shape.size), args.spread, options)
     for generation, seed in enumerate(spawn_seeds(args.seed, most_generations(args), "search"), 1):
@@ -238,6 +240,7 @@ def run(args: Args) -> int:
     """
     check(args)
     scenario, began = load_scenario(args.scenario), datetime.now(timezone.utc)
+    seen(scenario, args.sees)  # refuses names before any work is done
     name = f"search-{scenario.name}-seed{args.seed}"
     folder = args.out or Path("runs") / f"{name}-{began.strftime('%Y%m%d-%H%M%S')}"
     started, busy = time.perf_counter(), time.process_time()

@@ -103,6 +103,7 @@ def test_what_is_searched():
     shape = Shape(start, SCENARIO)
     assert shape.size == 5 * (22 - 2 * 3 - 2) + 5 + 18 * 5 + 18
     assert shape.policy(np.zeros(shape.size)) == start
+    assert Shape(start, SCENARIO, ("found no message", "messages held")).size == 5 * 3 + 5 + 18 * 5 + 18
     moved = shape.policy(np.ones(shape.size))
     change = moved.network.layers[0][0] - start.network.layers[0][0]
     np.testing.assert_allclose(change[:, [0, 1, 2, 9, 10, 11, 20, 21]], 0)
@@ -195,6 +196,7 @@ def test_an_interruption_keeps_what_was_found(call, monkeypatch, tmp_path):
         (["--minutes", 0], "minutes is 0.0: it must be a positive number"),
         (["--generations", 0], "generations is 0: it must be a whole number from 1"),
         (["--hidden", 0], "hidden is (0,): it must be whole numbers from 1"),
+        (["--sees", "stars"], "sees holds 'stars': it must be one of size share"),
         (["--hidden", 1], "one layer of 2 units or more"),
         (["--start", "nowhere.toml"], "policy file 'nowhere.toml' cannot be read"),
         (["--out", "."], "it exists already"),
