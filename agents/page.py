@@ -52,8 +52,8 @@ the learned router, in % of the other's cost: negative is cheaper. In brackets t
 all policies meet the same customers. A difference in bold is a loss.
 """
 UNTUNED = (
-    "- no `tuned` policy is there yet for {names}: in its place stands the start, which "
-    "`python -m baselines.tune --quick` found"
+    "- no `tuned` policy is there yet for {names}: in its place stands the start, the best chain that "
+    "a search of a minute found, one parameter at a time"
 )
 MAIN_NOTE = """{run}. Cost an arriving customer = wait + price x messages (+ price of a block x blocked or
 lost). The best baseline is the cheapest of the registry in these very runs: it is judged a little too well.

@@ -9,6 +9,7 @@ import pytest
 from agents import report, reproduce, search, shelf
 from agents.contest import Contest, at_price, difference
 from agents.page import page
+from agents.rules import spelled_out
 from agents.shelf import MOST_BYTES, SHELF, again, load_trained, trained_names
 from baselines.rows import read_rows
 from pull_env.player import check_fit
@@ -62,6 +63,9 @@ def test_each_trained_router_is_whole(name):
     check_fit(trained.policy, trained.scenario)
     assert trained.policy.network.digest == trained.training["weights_sha256"]
     assert trained.policy.network.training_seed == trained.training["seed"]
+    assert (trained.policy.announce, trained.policy.memory) == (trained.start.announce, trained.start.memory)
+    own = spelled_out(trained.start.steps, trained.scenario)
+    assert trained.policy.steps[: len(own)] == own
     assert trained.scenario.digest == trained.training["scenario"]["sha256"]
     assert sum(path.stat().st_size for path in (SHELF / name).iterdir()) < MOST_BYTES
     curve = [json.loads(line) for line in (SHELF / name / "curve.jsonl").read_text().splitlines()]
