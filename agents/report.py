@@ -48,7 +48,7 @@ class Args:
     seed: int = 0
     """Seeds the customers of all runs; no training uses them, whatever its seed."""
     customers: int = 1_000_000
-    """Customers counted by policy and system, over all replications; four times as many in phases."""
+    """Customers counted by policy and system, over all replications; on presets in phases four times as many."""
     replications: int = 16
     """Independent runs, over which the intervals are taken."""
     warmup: int = 25_000
@@ -84,8 +84,9 @@ class Task:
         warmup = max(args.warmup, 10 * self.scenario.servers if not args.quick else 0)
         seed = spawn_seeds(args.seed, 1, "report of trained routers")[0]
         phased = isinstance(self.scenario.arrivals, Bursts) or isinstance(self.scenario.shares, HotRouter)
+        longer = PHASED if phased and self.part == "preset" else 1
         return {
-            "customers": args.customers * (PHASED if phased else 1),
+            "customers": args.customers * longer,
             "replications": args.replications,
             "warmup": warmup,
             "seed": seed,
