@@ -1,9 +1,10 @@
 """Search a small network by an evolution strategy: `python -m agents.search --scenario NAME`.
 
-CMA-ES minimises the cost that the simulator measures. It begins with the best of a person's rules, or
-polishes an exported network (`--start DIR/policy.toml`: so a search that has ended goes on, too). All
-candidates of a generation meet the same customers, those of the next one others. The average of the
-candidates is validated on customers of its own at intervals, and the best is kept. The result holds no code.
+CMA-ES minimises the cost that the simulator measures. It begins with the best of a person's rules, with a
+chain of steps (`--start tuned`), or polishes an exported network (`--start DIR/policy.toml`: so a search that
+has ended goes on, too). All candidates of a generation meet the same customers, those of the next one others.
+The average of the candidates is validated on customers of its own at intervals, and the best is kept. The
+result holds no code.
 
 N. Hansen and A. Ostermeier, Evolutionary Computation 9 (2001), 159-195; in its diagonal variant: R. Ros and
 N. Hansen, "A simple modification in CMA-ES achieving linear time and space complexity", PPSN (2008).
@@ -29,11 +30,12 @@ import tyro
 import pull_env
 from agents.candidates import better, costs, validate
 from agents.export import POLICY
-from agents.rules import Shape, rules
+from agents.rules import Shape, chain, rules, seen
 from agents.score import score
 from baselines.rows import versions, write_rows
+from pull_env.__main__ import find_policy
 from pull_env.player import check_fit
-from pull_env.policy import Policy, load_policy, save_policy
+from pull_env.policy import Policy, save_policy
 from pull_env.results import Result
 from pull_env.scenario import Scenario, load_scenario
 from pull_env.seeds import spawn_seeds
@@ -52,8 +54,10 @@ class Args:
     """A preset's name, or the path of a TOML file."""
     hidden: tuple[int, ...] = ()
     """Units of a hidden layer (tanh); if not given, preferences are linear in what the router sees."""
-    start: Path | None = None
-    """TOML file of an exported network to polish; if not given, the best of the rules."""
+    start: str | None = None
+    """What to polish: a policy's name, tuned, or a TOML file; if not given, the best of the rules."""
+    sees: tuple[str, ...] = ()
+    """Names of what the network weighs, such as "found no message"; if not given, all that changes."""
     minutes: float = 5.0
     """How long to search; the generation at hand is completed."""
     generations: int | None = None
@@ -124,7 +128,7 @@ def generations(args: Args, scenario: Scenario, found: Found, folder: Path, begu
     """Yield the number of each generation when it has ended; update what is `found`."""
     import cma
 
-    shape = Shape(found.start, scenario)
+    shape = Shape(found.start, scenario, args.sees)
     options = {"seed": args.seed + 1, "popsize": args.population, "verbose": -9, "CMA_diagonal": True}
     strategy = cma.CMAEvolutionStrategy(np.zeros(shape.size), args.spread, options)
     for generation, seed in enumerate(spawn_seeds(args.seed, most_generations(args), "search"), 1):
@@ -154,14 +158,12 @@ def first_policy(args: Args, scenario: Scenario) -> Policy:
     """Return the network that is to be polished, or else the best of the rules.
 
     Raises:
-        ValueError: The file declares no network, or one that does not fit.
+        ValueError: There is no such policy, or it does not fit.
     """
     if args.start is not None:
-        start = load_policy(args.start)
+        start = find_policy(args.start, scenario)
         check_fit(start, scenario)
-        if start.network is None:
-            raise ValueError(f"start is '{args.start}': it must be the TOML file of a network")
-        return start
+        return start if start.network is not None else chain(start, scenario, args.hidden, args.seed)
     choices = list(rules(scenario, args.hidden, args.seed))
     found = costs(args, scenario, choices, spawn_seeds(args.seed, 1, "rules")[0])
     measured = [(choices[k], validate(args, scenario, choices[k])) for k in np.argsort(found)[:FINALISTS]]
@@ -238,6 +240,7 @@ def run(args: Args) -> int:
     """
     check(args)
     scenario, began = load_scenario(args.scenario), datetime.now(timezone.utc)
+    seen(scenario, args.sees)  # refuses names before any work is done
     name = f"search-{scenario.name}-seed{args.seed}"
     folder = args.out or Path("runs") / f"{name}-{began.strftime('%Y%m%d-%H%M%S')}"
     started, busy = time.perf_counter(), time.process_time()

@@ -11,12 +11,22 @@ from networks import follow
 import pull_env
 from agents import search
 from agents.candidates import cost
-from agents.rules import Shape, rules
+from agents.rules import Shape, chain, rules, spelled_out
 from agents.search import CONFIGURATION, CURVE, Args
 from pull_env.envs.catalog import default_catalog, with_fallback
 from pull_env.envs.observation import local_size
 from pull_env.player import Player
-from pull_env.policy import Announce, Policy, Send, Take, load_policy, save_policy
+from pull_env.policy import (
+    Announce,
+    Memory,
+    Policy,
+    Probe,
+    Recall,
+    Send,
+    Take,
+    load_policy,
+    save_policy,
+)
 from pull_env.scenario import Pool, Scenario, load_scenario
 
 SCENARIO = load_scenario("small-mixed")
@@ -64,11 +74,36 @@ def test_layers_that_hold_no_rule_are_refused(hidden):
         next(rules(THREE, hidden, 0))
 
 
+CHAINS = [
+    Policy("a", (Take(order="fastest"), Probe(pool=1, at_most=3, stop_at=1.0, recall=True)), Announce(2)),
+    Policy("b", (Take(2, "oldest"), Recall(0), Send(weights="rate")), Announce(withdraw=False), Memory(3)),
+    Policy("c", (Probe(weights="rate", at_most=2, replace=True),)),
+]
+
+
+@pytest.mark.parametrize("hidden", [(), (4,)])
+@pytest.mark.parametrize("policy", CHAINS, ids=lambda policy: policy.name)
+def test_a_chain_as_a_network_does_what_the_chain_does(policy, hidden):
+    network = chain(policy, THREE, hidden, 0)
+    assert len(network.steps) > len(policy.steps) + 4
+    players = [
+        Player(THREE, network),
+        Player(THREE, dataclasses.replace(policy, steps=spelled_out(policy.steps, THREE))),
+    ]
+    for player in players:
+        player.reset(3)
+        player.run(400)
+    left, right = (player.simulator.arrays for player in players)
+    assert left.streams.tolist() == right.streams.tolist()
+    assert left.servers["queue"].tolist() == right.servers["queue"].tolist()
+
+
 def test_what_is_searched():
     start = follow(SCENARIO, 5)
     shape = Shape(start, SCENARIO)
     assert shape.size == 5 * (22 - 2 * 3 - 2) + 5 + 18 * 5 + 18
     assert shape.policy(np.zeros(shape.size)) == start
+    assert Shape(start, SCENARIO, ("found no message", "messages held")).size == 5 * 3 + 5 + 18 * 5 + 18
     moved = shape.policy(np.ones(shape.size))
     change = moved.network.layers[0][0] - start.network.layers[0][0]
     np.testing.assert_allclose(change[:, [0, 1, 2, 9, 10, 11, 20, 21]], 0)
@@ -92,7 +127,7 @@ def test_a_search_finds_what_costs_less(tmp_path):
         blind.network, layers=((np.zeros((18, 22)), np.eye(18)[default_catalog(SCENARIO).index(Send(0))]),)
     )
     save_policy(dataclasses.replace(blind, network=zero), tmp_path / "start.toml")
-    args = dataclasses.replace(TINY, start=tmp_path / "start.toml", generations=8, every=4, spread=0.5)
+    args = dataclasses.replace(TINY, start=str(tmp_path / "start.toml"), generations=8, every=4, spread=0.5)
     found = search.search(args, SCENARIO, tmp_path)
     run = {"customers": 20_000, "warmup": 100, "seed": 5}
     costs = [pull_env.simulate(SCENARIO, policy, **run).cost.mean for policy in (found.best, found.start)]
@@ -161,6 +196,7 @@ def test_an_interruption_keeps_what_was_found(call, monkeypatch, tmp_path):
         (["--minutes", 0], "minutes is 0.0: it must be a positive number"),
         (["--generations", 0], "generations is 0: it must be a whole number from 1"),
         (["--hidden", 0], "hidden is (0,): it must be whole numbers from 1"),
+        (["--sees", "stars"], "sees holds 'stars': it must be one of size share"),
         (["--hidden", 1], "one layer of 2 units or more"),
         (["--start", "nowhere.toml"], "policy file 'nowhere.toml' cannot be read"),
         (["--out", "."], "it exists already"),

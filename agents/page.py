@@ -1,0 +1,256 @@
+"""The page on trained routers, agents/README.md: a text that depends on the rows alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from agents.contest import Contest, Row, compared, contests, cost, difference
+from baselines.report import shown
+
+CHANGING = ("bursty", "hot-spot-moves", "slow-news", "failures", "hot-router")  # or misleading
+CLASSICAL = ("pull", "jiq", "balanced(2)", "power-of-d(2)")
+PRICES = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
+MOST_ABOVE, AIM = 1.0, -8.0  # % of the cost of the tuned policy
+
+
+def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def page(rows: Sequence[Row]) -> str:
+    """Return the page that rows give."""
+    presets = {name: contest for (name, _), contest in contests(rows, "preset").items()}
+    parts = [
+        HEAD,
+        targets(presets),
+        "## Each on its preset\n\n" + MAIN_NOTE.format(run=run_line(rows)),
+        main_table(presets),
+        "## Where they lose\n",
+        losses(presets),
+        *(whole_table(name, contest) for name, contest in presets.items()),
+        "## Transfer\n\n" + TRANSFER_NOTE,
+        transfer_table(contests(rows, "transfer")),
+        "## Prices\n\n" + PRICE_NOTE,
+        price_table(presets),
+        "## How they were trained\n\n" + TRAINING_NOTE,
+        training_table(presets),
+        provenance(rows),
+    ]
+    return "\n".join(parts)
+
+
+HEAD = """# Trained routers
+
+*Made by `python -m agents.report` from [`results/rows.jsonl`](results/rows.jsonl); do not edit.*
+
+Each router in `trained/` was trained for one preset, and is scored here beside every baseline and `tuned`,
+the best policy that a search over rules of a person's kind found for that preset. Differences are those of
+the learned router, in % of the other's cost: negative is cheaper. In brackets the interval of 95 %, paired:
+all policies meet the same customers. A difference in bold is a loss.
+"""
+UNTUNED = (
+    "- no `tuned` policy is there yet for {names}: in its place stands the start, the best chain that "
+    "a search of a minute found, one parameter at a time"
+)
+MAIN_NOTE = """{run}. Cost an arriving customer = wait + price x messages (+ price of a block x blocked or
+lost). The best baseline is the cheapest of the registry in these very runs: it is judged a little too well.
+"""
+TRANSFER_NOTE = """The routers as they are, in systems that they were not trained on: the same mix of servers,
+n in all, with as many routers; and other loads. `tuned` is the one for the preset, not tuned anew.
+"""
+PRICE_NOTE = """The same runs with a message at another price. Nothing was trained or tuned anew, which would
+do better: this shows where each policy lies between waiting and messages. It is exact, as the cost of a run
+is linear in the price and no policy in this table looks at it (`pandora` does, and is left out).
+"""
+TRAINING_NOTE = """By `python -m agents.search`, from a chain of steps (`start.toml`) as a network that knows
+more steps. Validation is on customers that neither candidates nor the scores above met; what it cost on the
+way stands in `curve.jsonl`. `python -m agents.reproduce NAME --check` trains a router again and compares the
+weights, to the bit.
+"""
+
+
+def run_line(rows: Sequence[Row]) -> str:
+    """Return how long the runs were, in a sentence."""
+    runs = [found["run"] for found in rows]
+    warmups = sorted({run["warmup"] for run in runs})
+    between = " to ".join(f"{warmup:,}" for warmup in dict.fromkeys((warmups[0], warmups[-1])))
+    seeds = ", ".join(str(seed) for seed in sorted({run["seed"] for run in runs}))
+    return (
+        f"At least {min(run['customers'] for run in runs):,} customers a policy and system, over "
+        f"{runs[0]['replications']} replications, each after a warm-up of {between} (seed {seeds})"
+    )
+
+
+def targets(presets: dict[str, Contest]) -> str:
+    """Return whether the aims are met, one line each, with how far those are that are not."""
+    rivals = {name: "tuned" if contest.named("tuned") else "start" for name, contest in presets.items()}
+    gaps = {name: contest.against(rivals[name]) for name, contest in presets.items()}
+    still = {name: gap for name, gap in gaps.items() if name not in CHANGING and gap}
+    moving = {name: gap for name, gap in gaps.items() if name in CHANGING and gap}
+    near = [name for name, gap in still.items() if gap.mean <= MOST_ABOVE]
+    below = [name for name, gap in moving.items() if gap.verdict == "wins"]
+    far = [name for name, gap in moving.items() if gap.mean <= AIM]
+    beaten = [
+        (name, rival)
+        for name, contest in presets.items()
+        for rival in CLASSICAL
+        if contest.named(rival) and not wins(contest, rival)
+    ]
+    untuned = [name for name, rival in rivals.items() if rival == "start"]
+    lines = [
+        f"- stationary presets, at most {MOST_ABOVE:g} % above `tuned`: {len(near)} of {len(still)}"
+        + _listed([name for name in still if name not in near], "not on "),
+        f"- presets that change or mislead, below `tuned` with an interval that excludes zero: "
+        f"{len(below)} of {len(moving)}"
+        + _listed([name for name in moving if name not in below], "not on ")
+        + f"; by {-AIM:g} % or more: {len(far)}",
+        f"- cheaper than {', '.join(f'`{name}`' for name in CLASSICAL)}, by intervals that exclude zero: "
+        + ("everywhere" if not beaten else "not " + ", ".join(f"`{r}` on {n}" for n, r in beaten)),
+        *([UNTUNED.format(names=", ".join(untuned))] if untuned else []),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def wins(contest: Contest, rival: str) -> bool:
+    """Return whether the router is cheaper than a rival, or stable where the rival is not."""
+    other = contest.named(rival)
+    if other is None or not contest.learned["stable"]:
+        return False
+    gap = difference(contest.learned, other)
+    return gap is None or gap.verdict == "wins"
+
+
+def _listed(names: Sequence[str], before: str) -> str:
+    return f" ({before}{', '.join(names)})" if names else ""
+
+
+def main_table(presets: dict[str, Contest]) -> str:
+    """Return the table of all presets: what the router costs, and its differences to the main rivals."""
+    rivals = ("tuned", "start", *CLASSICAL)
+    body = []
+    for name, contest in presets.items():
+        best = contest.best_baseline
+        cells = [compared(contest.learned, contest.named(rival)) for rival in rivals]
+        against = f"{compared(contest.learned, best)} `{best['policy']['name']}`"
+        body.append([f"`{name}`", cell(contest.learned), cells[0], cells[1], against, *cells[2:]])
+    head = ["preset", "learned", "to `tuned`", "to its start", "to the best baseline"]
+    return table([*head, *(f"to `{rival}`" for rival in CLASSICAL)], body)
+
+
+def cell(found: Row) -> str:
+    """Return a cost as a cell of a table."""
+    value = cost(found)
+    return "unstable" if value is None else shown(value)
+
+
+def losses(presets: dict[str, Contest]) -> str:
+    """Return a line for each preset where something is cheaper than the router, by an interval."""
+    lines = []
+    for name, contest in presets.items():
+        others = [found for found in contest.rows if found["role"] != "learned"]
+        gaps = [(found, difference(contest.learned, found)) for found in others]
+        lost = [f"`{named(found)}` {gap}" for found, gap in gaps if gap and gap.verdict == "loses"]
+        if lost:
+            lines.append(f"- `{name}`: dearer than {', '.join(lost)}")
+    return (
+        "\n".join(lines or ["Nowhere, by an interval that excludes zero, to any policy of the tables."])
+        + "\n"
+    )
+
+
+def named(found: Row) -> str:
+    """Return what a table calls a row's policy."""
+    return str(found["policy"]["name"] if found["role"] == "baseline" else found["role"])
+
+
+def whole_table(name: str, contest: Contest) -> str:
+    """Return the table of all policies on a preset, the cheapest first, unstable ones last."""
+
+    def place(found: Row) -> float:
+        value = cost(found)
+        return math.inf if value is None else value.mean
+
+    body = []
+    for found in sorted(contest.rows, key=place):
+        own = found is contest.learned
+        gap = None if own else difference(contest.learned, found)
+        verdict = "" if own else "wins" if gap is None else gap.verdict
+        waits, messages = (found["measures"][kind] for kind in ("wait", "messages"))
+        told = ["-", "-"]
+        if found["stable"]:
+            told = [f"{waits['mean']:.3f}", f"{messages['total']['mean']:.2f}"]
+        title = f"**{named(found)}**" if own else f"`{named(found)}`"
+        body.append([title, cell(found), *told, "" if own else compared(contest.learned, found), verdict])
+    head = ["policy", "cost", "wait", "messages", "learned to it", "learned"]
+    return (
+        f"<details><summary><code>{name}</code>: all policies</summary>\n\n{table(head, body)}\n</details>\n"
+    )
+
+
+def transfer_table(found: dict[tuple[str, str], Contest]) -> str:
+    """Return how routers do on systems that they were not trained on."""
+    body = []
+    for (name, system), contest in found.items():
+        cells = [compared(contest.learned, contest.named(r)) for r in ("tuned", "start")]
+        others = [row for row in contest.rows if row["role"] == "baseline"]
+        cells += [compared(contest.learned, row) for row in others]
+        body.append([f"`{name}`", system, cell(contest.learned), *cells])
+    rivals = [row["policy"]["name"] for row in others] if found else []
+    head = ["trained on", "scored at", "learned", "to `tuned`", "to its start"]
+    return table([*head, *(f"to `{rival}`" for rival in rivals)], body)
+
+
+def price_table(presets: dict[str, Contest]) -> str:
+    """Return the differences to `tuned` and to the best baseline over prices of a message."""
+    body = []
+    for name, contest in presets.items():
+        if contest.learned["reads_price"]:
+            body.append([f"`{name}`", "looks at the price", *("-" for _ in PRICES)])
+            continue
+        priced = [contest.priced(price) for price in PRICES]
+        body.append([f"`{name}`", "`tuned`", *(compared(c.learned, c.named("tuned")) for c in priced)])
+        best = [(c, c.best_baseline) for c in priced]
+        cells = [f"{compared(c.learned, b)} `{b['policy']['name']}`" for c, b in best]
+        body.append(["", "best baseline", *cells])
+    return table(["preset", "learned to", *(f"price {price:g}" for price in PRICES)], body)
+
+
+def training_table(presets: dict[str, Contest]) -> str:
+    """Return the cost of training, and the commands."""
+    body, commands = [], []
+    for name, contest in presets.items():
+        told = contest.learned["training"]
+        sizes = contest.learned["policy"]["content"]["network"]["sizes"]
+        body.append(
+            [
+                f"`{name}`",
+                " x ".join(map(str, sizes)),
+                str(told["seed"]),
+                f"{told['generations']} ({told['candidates']:,} candidates)",
+                str(told["best_generation"]),
+                f"{told['seconds']:.0f} s",
+                ", ".join(f"{package} {version}" for package, version in sorted(told["versions"].items())),
+            ]
+        )
+        commands.append(told["command"])
+    head = ["router", "layers", "seed", "generations", "best at", "wall time", "versions"]
+    return table(head, body) + "\n```bash\n" + "\n".join(commands) + "\n```\n"
+
+
+def provenance(rows: Sequence[Row]) -> str:
+    """Return where, with what and by which commands the rows were measured."""
+    lines = list(dict.fromkeys(_made(found) for found in rows))
+    commands = list(dict.fromkeys(found["command"] for found in rows))
+    return "\n".join(["Scores were measured", *lines, "", "```bash", *commands, "```", ""])
+
+
+def _made(found: Row) -> str:
+    machine, versions = found["machine"], found["versions"]
+    using = ", ".join(f"{package} {versions[package]}" for package in ("numpy", "numba"))
+    return (
+        f"- on {machine['cores']} cores of {machine['processor']}, {machine['system']}, Python "
+        f"{machine['python']}, {using}, pull-env {found['package']['version']}"
+    )

@@ -1,0 +1,207 @@
+"""Score all trained routers beside everything else, and write agents/README.md: `python -m agents.report`.
+
+Every router meets the same customers as every baseline and the tuned policy, on seeds that no training used.
+What was measured before, on the same customers, is not measured again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from tyro.conf import FlagCreatePairsOff
+
+import baselines
+from agents.page import page
+from agents.shelf import Trained, load_trained, trained_names
+from baselines.leaderboard import default_policies
+from baselines.rivals import tuned
+from baselines.rows import checkout, read_rows, row, write_rows
+from pull_env.arrivals import Bursts, HotRouter
+from pull_env.policy import Policy
+from pull_env.scenario import Scenario
+from pull_env.seeds import spawn_seeds
+from pull_env.simulation import check, simulate
+from pull_env.terminal import bar, command_line, console, exit_status
+
+HERE = Path(__file__).parent
+ROWS, PAGE = "rows.jsonl", "README.md"
+ABROAD = ("pull", "pull-fastest", "balanced(2)")  # beside the tuned policy, where routers are transferred
+SIZES = (20, 1_000, 10_000)
+OTHER_LOADS = (-0.1, 0.1)
+PHASED = 4  # times the customers, where these come in phases that last for thousands
+
+
+@dataclass(frozen=True)
+class Args:
+    """How long to measure."""
+
+    quick: FlagCreatePairsOff[bool] = False
+    """Short runs, fewer policies, no large systems: for a try."""
+    page: FlagCreatePairsOff[bool] = False
+    """Measure nothing: make the page again, from the rows that are there."""
+    seed: int = 0
+    """Seeds the customers of all runs; no training uses them, whatever its seed."""
+    customers: int = 1_000_000
+    """Customers counted by policy and system, over all replications; on presets in phases four times as many."""
+    replications: int = 16
+    """Independent runs, over which the intervals are taken."""
+    warmup: int = 25_000
+    """Customers of each replication before the counted ones, for 100 servers; more for more servers."""
+    workers: int | None = None
+    """Threads; if not given, one a core. The numbers do not depend on it."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder for rows and page; by default that of the code; with --quick results/agents-quick."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One simulation.
+
+    Attributes:
+        part: `preset`, where routers were trained, or `transfer`.
+        system: What differs from the preset, in words; empty: nothing.
+        role: `learned`, `tuned`, `start` (the chain that training began with), or `baseline`.
+        trained: The router that it is beside.
+        scenario: What is simulated.
+        policy: What its routers follow.
+    """
+
+    part: str
+    system: str
+    role: str
+    trained: Trained
+    scenario: Scenario
+    policy: Policy
+
+    def run(self, args: Args) -> dict[str, int]:
+        """Return how much is simulated, and on which seed."""
+        warmup = max(args.warmup, 10 * self.scenario.servers if not args.quick else 0)
+        seed = spawn_seeds(args.seed, 1, "report of trained routers")[0]
+        phased = isinstance(self.scenario.arrivals, Bursts) or isinstance(self.scenario.shares, HotRouter)
+        longer = PHASED if phased and self.part == "preset" else 1
+        return {
+            "customers": args.customers * longer,
+            "replications": args.replications,
+            "warmup": warmup,
+            "seed": seed,
+        }
+
+    def key(self, args: Args) -> tuple[Any, ...]:
+        """Return what tells its row from others."""
+        run = self.run(args)
+        where = (self.part, self.system, self.role, self.trained.name)
+        return (*where, self.scenario.digest, self.policy.digest, *run.values())
+
+
+def tasks(args: Args) -> Iterator[Task]:
+    """Yield all that is to be measured, router by router."""
+    for name in trained_names():
+        trained = load_trained(name)
+        known = [("learned", trained.policy), ("tuned", tuned(trained.scenario)), ("start", trained.start)]
+        own = [(role, policy) for role, policy in known if policy is not None]
+        few = [("baseline", baselines.make(rival)) for rival in ABROAD]
+        many = few if args.quick else [("baseline", policy) for policy in default_policies()]
+        for role, policy in (*own, *many):
+            yield Task("preset", "", role, trained, trained.scenario, policy)
+        for system, scenario in abroad(trained.scenario, args.quick):
+            for role, policy in (*own, *few):
+                yield Task("transfer", system, role, trained, scenario, policy)
+
+
+def abroad(scenario: Scenario, quick: bool) -> Iterator[tuple[str, Scenario]]:
+    """Yield systems that a router was not trained on: of other sizes and loads."""
+    for servers in SIZES[:1] if quick else SIZES:
+        pools = tuple(
+            replace(pool, size=max(1, round(pool.size * servers / scenario.servers)))
+            for pool in scenario.pools
+        )
+        load = scenario.nominal_load
+        yield f"n = {servers:,}", replace(scenario, pools=pools, load=load, arrival_rate=None)
+    for more in OTHER_LOADS:
+        load = round(scenario.nominal_load + more, 6)
+        if load < 1:
+            yield f"load {load:g}", replace(scenario, load=load, arrival_rate=None)
+
+
+def measure(args: Args, task: Task, command: str) -> dict[str, Any]:
+    """Return the row of a task."""
+    result = simulate(task.scenario, task.policy, workers=args.workers, **task.run(args))
+    found = row(task.scenario, task.policy, result, command=command, workers=args.workers)
+    samples = {"cost": result.cost.samples, "messages": result.messages["total"].samples}
+    network = task.policy.network
+    # in a network from a chain the weights of the price and the load, which never changed, stay 0
+    reads_price = network is not None and bool(network.layers[0][0][:, -2].any())
+    told = {"part": task.part, "system": task.system, "role": task.role, "trained": task.trained.name}
+    told |= {"reads_price": reads_price or task.policy.name == "pandora", "key": list(task.key(args))}
+    training = {"training": task.trained.training} if task.role == "learned" else {}
+    return {**found, **told, **training, "samples": samples}
+
+
+def known(rows: Iterable[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return rows by their keys."""
+    return {tuple(found["key"]): found for found in rows}
+
+
+def report(args: Args, command: str) -> int:
+    """Measure what is missing, write rows and page, and return the exit status.
+
+    Raises:
+        ValueError: An argument is not allowed, or there are no rows to make a page from.
+    """
+    check(args.customers, args.seed, args.replications, args.warmup, args.workers)
+    checkout(HERE.parent)  # before anything is written: rows tell the state of the sources that measured them
+    results = args.out or (Path("results") / "agents-quick" if args.quick else HERE / "results")
+    place = (args.out or HERE) if not args.quick or args.out else results
+    path = results / ROWS
+    rows = known(read_rows(path)) if path.exists() else {}
+    if not args.page:
+        wanted = list(tasks(args))
+        measure_missing(args, wanted, rows, path, command)
+        rows = {task.key(args): rows[task.key(args)] for task in wanted}
+        replace_rows(path, list(rows.values()))
+    if not rows:
+        raise ValueError(f"{path} holds no rows")
+    (place / PAGE).write_text(page(list(rows.values())), encoding="utf-8")
+    console().print("Written:", path, place / PAGE)
+    return 0
+
+
+def measure_missing(
+    args: Args, wanted: Sequence[Task], rows: dict[tuple[Any, ...], dict[str, Any]], path: Path, command: str
+) -> None:
+    """Measure the tasks without a row, and append each as it ends: an interruption loses none."""
+    missing = [task for task in wanted if task.key(args) not in rows]
+    with bar("scores", len(missing), sys.stderr.isatty()) as told:
+        for task in missing:
+            found = measure(args, task, command)
+            write_rows(path, [found])
+            rows[task.key(args)] = found
+            told(1)
+
+
+def replace_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows in place of those in a file, which stay until the new ones are whole."""
+    part = path.with_suffix(".unfinished.jsonl")
+    part.unlink(missing_ok=True)
+    write_rows(part, rows)
+    os.replace(part, path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Report as `arguments`, or the command line, ask for, and return the exit status."""
+    called = ["-m", "agents.report", *(arguments or ())]
+    command = command_line(sys.orig_argv[1:] if arguments is None else called)
+    args = tyro.cli(Args, prog="python -m agents.report", description=__doc__, args=arguments)
+    if args.quick:
+        args = replace(args, customers=20_000, replications=4, warmup=500)
+    return exit_status(lambda: report(args, command))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""Train a router of agents/trained again: `python -m agents.reproduce NAME`, into a new folder.
+
+`--check` compares the weights: a search gives the same, to the bit, with the same versions on any processor
+that rounds alike.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from tyro.conf import FlagCreatePairsOff
+
+from agents.export import POLICY
+from agents.shelf import Trained, load_trained
+from pull_env.policy import load_policy
+from pull_env.terminal import exit_status
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Args:
+    """Which router to train again."""
+
+    name: Annotated[str, tyro.conf.Positional]
+    """The name of a folder in agents/trained."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """A new folder for the results; by default one in runs/, named by router and time."""
+    check: FlagCreatePairsOff[bool] = False
+    """Compare the weights with the ones that lie in agents/trained; the exit status is 1 if they differ."""
+
+
+def train_again(trained: Trained, folder: Path) -> int:
+    """Run the command that trained a router, with its results in `folder`, and return its exit status."""
+    words = shlex.split(trained.training["command"])[1:]
+    command = [sys.executable, *words, "--out", str(folder.absolute())]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode  # it names files from there
+
+
+def same(trained: Trained, folder: Path) -> bool:
+    """Return whether the router in `folder` has the weights and the steps of a trained one; say so."""
+    found = load_policy(folder / POLICY)
+    assert found.network is not None
+    expected = trained.training["weights_sha256"]
+    equal = found.network.digest == expected and found.steps == trained.policy.steps
+    print(f"weights {found.network.digest[:16]}, {'as' if equal else 'not as'} in training.json")
+    return equal
+
+
+def reproduce(args: Args) -> int:
+    """Train a router again as `args` say, and return the exit status.
+
+    Raises:
+        ValueError: There is no such router, or its folder exists already.
+    """
+    trained, now = load_trained(args.name), datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
+    folder = args.out or Path("runs") / f"again-{args.name}-{now}"
+    if folder.exists():
+        raise ValueError(f"out is '{folder}': it exists already, and results are never overwritten")
+    if trained.scenario.digest != trained.training["scenario"]["sha256"]:
+        raise ValueError(
+            f"{args.name} was trained on another {trained.scenario.name}: the preset has changed"
+        )
+    status = train_again(trained, folder)
+    if status or not args.check:
+        return status
+    return 0 if same(trained, folder) else 1
+
+
+def main() -> int:
+    """Train again what the command line asks for, and return the exit status."""
+    args = tyro.cli(Args, prog="python -m agents.reproduce", description=__doc__)
+    return exit_status(lambda: reproduce(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""The trained routers of agents/trained: `python -m agents.shelf RUN NAME` puts the result of a search there.
+
+Each is a folder: `policy.toml` and its weights, which hold no code; `training.json`, the command that trains
+it again and what it was trained with; `curve.jsonl`, what it cost on the way; `start.toml`, where it began.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from agents.export import POLICY
+from baselines.rows import machine
+from pull_env.policy import Policy, load_policy, save_policy
+from pull_env.scenario import Scenario, load_scenario
+from pull_env.terminal import exit_status
+
+SHELF = Path(__file__).with_name("trained")
+TRAINING, CURVE, CONFIGURATION = "training.json", "curve.jsonl", "config.json"
+MOST_BYTES = 2**20  # of a folder
+REPLACED = ("--out", "--minutes", "--generations", "--workers")  # words that do not change what is found
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained router.
+
+    Attributes:
+        name: Its folder's name.
+        policy: What it follows.
+        training: How it was trained, as `training.json` tells.
+    """
+
+    name: str
+    policy: Policy
+    training: dict[str, Any]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The preset that it was trained on."""
+        return load_scenario(self.training["scenario"]["name"])
+
+    @property
+    def start(self) -> Policy | None:
+        """The chain that its search began with, where that has a file."""
+        path = SHELF / self.name / "start.toml"
+        return load_policy(path) if path.is_file() else None
+
+
+def trained_names() -> tuple[str, ...]:
+    """Return the names of all trained routers, in alphabetical order."""
+    return tuple(sorted(path.parent.name for path in SHELF.glob(f"*/{TRAINING}")))
+
+
+def load_trained(name: str) -> Trained:
+    """Return a trained router.
+
+    Raises:
+        ValueError: There is none of this name.
+    """
+    if name not in trained_names():
+        raise ValueError(f"name is {name!r}: it must be one of {', '.join(trained_names())}")
+    training = json.loads((SHELF / name / TRAINING).read_text(encoding="utf-8"))
+    return Trained(name, load_policy(SHELF / name / POLICY), training)
+
+
+def training_of(folder: Path) -> dict[str, Any]:
+    """Return how the router of a search in `folder` was trained, as plain JSON values."""
+    told = json.loads((folder / CONFIGURATION).read_text(encoding="utf-8"))
+    curve = [json.loads(line) for line in (folder / CURVE).read_text(encoding="utf-8").splitlines()]
+    scenario, policy = load_scenario(told["scenario"]), load_policy(folder / POLICY)
+    assert policy.network is not None
+    validated = [row for row in curve if "validation" in row and row["stable"]]
+    return {
+        "scenario": {"name": scenario.name, "version": scenario.version, "sha256": scenario.digest},
+        "command": again(told["command"], curve[-1]["generation"]),
+        "first_command": told["command"],
+        "time": told["time"],
+        "seconds": told["search_seconds"],
+        "cpu_seconds": told["search_cpu_seconds"],
+        "seed": told["seed"],
+        "generations": curve[-1]["generation"],
+        "candidates": curve[-1]["generation"] * told["population"],
+        "best_generation": min(validated, key=lambda row: row["validation"]["mean"])["generation"],
+        "versions": {**told["versions"], "python": machine()["python"]},
+        "processor": machine()["processor"],
+        "weights_sha256": policy.network.digest,
+        "to_the_bit": True,
+    }
+
+
+def again(command: str, generations: int) -> str:
+    """Return the command of a search, told how many generations to make in place of how long to take."""
+    words, kept = shlex.split(command), []
+    while words:
+        word = words.pop(0)
+        if word in REPLACED:
+            words.pop(0)
+        else:
+            kept.append(word)
+    return shlex.join([*kept, "--generations", str(generations)])
+
+
+def put(run: Path, name: str) -> Path:
+    """Copy the router that a search left in `run` to the shelf, and return its folder.
+
+    Raises:
+        ValueError: The run holds no such router, or there is one of this name.
+    """
+    folder = SHELF / name
+    if not (run / CONFIGURATION).is_file() or not (run / POLICY).is_file():
+        raise ValueError(f"run is '{run}': it must be the folder of a search that has ended")
+    if (folder / TRAINING).exists():
+        raise ValueError(f"name is {name!r}: {folder} is there already, and results are never overwritten")
+    training = training_of(run)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_policy(replace(load_policy(run / POLICY), name="learned"), folder / POLICY)
+    shutil.copyfile(run / CURVE, folder / CURVE)
+    text = json.dumps(training, indent=2, sort_keys=True)
+    (folder / TRAINING).write_text(text + "\n", encoding="utf-8")
+    return folder
+
+
+@dataclass(frozen=True)
+class Args:
+    """Which run to put on the shelf."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The folder of a search."""
+    name: Annotated[str, tyro.conf.Positional]
+    """What to call the router."""
+
+
+def main() -> int:
+    """Put what the command line asks for on the shelf, and return the exit status."""
+    args = tyro.cli(Args, prog="python -m agents.shelf", description=__doc__)
+
+    def work() -> int:
+        print("Written:", put(args.run, args.name))
+        return 0
+
+    return exit_status(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
