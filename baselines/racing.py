@@ -44,10 +44,10 @@ class Plan:
     """
 
     trials: int = 240
-    shortest: int = 400_000
+    shortest: int = 200_000
     rungs: tuple[int, ...] = (1, 4, 16)
     finalists: int = 4
-    chosen_by: int = 8_000_000
+    chosen_by: int = 4_000_000
     reported: int = 4_000_000
     replications: int = 8
 
