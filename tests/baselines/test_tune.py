@@ -96,9 +96,10 @@ def test_candidates_suit_their_scenario_and_pay_for_what_they_know(name: str) ->
 def test_a_search_begins_with_what_is_well_known() -> None:
     scenario = load_scenario("two-speeds")
     trials = [optuna.trial.FixedTrial(known) for known in space.well_known(scenario)]
-    first, probing, two, until_idle = [space.candidate(trial, scenario) for trial in trials]  # type: ignore[arg-type]
+    first, probing, more, two, until_idle = [space.candidate(trial, scenario) for trial in trials]  # type: ignore[arg-type]
     assert (first.steps, first.announce) == (make("pull-fastest").steps, Announce())
     assert probing.steps == (Take(order="fastest"), Probe(weights="rate", at_most=3, stop_at=0.0))
+    assert more.steps == (Take(order="fastest"), *make("probe-until-idle").steps)
     assert (two.steps, two.announce) == ((Probe(weights="rate"),), None)
     assert until_idle.steps == make("probe-until-idle").steps
 
