@@ -38,7 +38,7 @@ TOLD = {
 
 
 def well_known(scenario: Scenario) -> list[dict[str, Any]]:
-    """Return where a search begins: pull-fastest, the same with probes, two choices, until idle; pandora."""
+    """Return where a search begins: pull-fastest, alone or with probes; two choices; until idle; pandora."""
     told = {**TOLD, "pools taken from": len(scenario.pools), "target": "rate"}
     until_idle = {**ASKS, "stops": True, "stop at": 0.0}
     few, more, most = (min(asked, scenario.servers) for asked in (2, 3, MOST_ASKED))
