@@ -53,7 +53,7 @@ def well_known(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def candidate(trial: Trial, scenario: Scenario) -> Policy:
-    """Return the policy that `trial` suggests for `scenario`: take a message, else search, probe, or send blindly."""
+    """Return what `trial` suggests for `scenario`: take a message, else search, probe, or send blindly."""
     told = trial.suggest_categorical("told", (True, False))
     announce = _announce(trial, scenario) if told else None
     takes = _takes(trial, scenario) if told else ()
