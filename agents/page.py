@@ -34,7 +34,7 @@ def page(rows: Sequence[Row]) -> str:
         "## Transfer\n\n" + TRANSFER_NOTE,
         transfer_table(contests(rows, "transfer")),
         "## Prices\n\n" + PRICE_NOTE,
-        price_table(presets),
+        price_table(presets, contests(rows, "price")),
         "## How they were trained\n\n" + TRAINING_NOTE,
         training_table(presets),
         provenance(rows),
@@ -61,9 +61,10 @@ lost). The best baseline is the cheapest of the registry in these very runs: it 
 TRANSFER_NOTE = """The routers as they are, in systems that they were not trained on: the same mix of servers,
 n in all, with as many routers; and other loads. `tuned` is the one for the preset, not tuned anew.
 """
-PRICE_NOTE = """The same runs with a message at another price. Nothing was trained or tuned anew, which would
-do better: this shows where each policy lies between waiting and messages. It is exact, as the cost of a run
-is linear in the price and no policy in this table looks at it (`pandora` does, and is left out).
+PRICE_NOTE = """The same customers with a message at another price. Nothing was trained or tuned anew, which
+would do better: this shows where each policy lies between waiting and messages. What does not look at the
+price does the same at all, so that its cost is exact without another run; what does was simulated at each:
+`pandora`, and routers that may choose its search.
 """
 TRAINING_NOTE = """By `python -m agents.search`, from a chain of steps (`start.toml`) as a network that knows
 more steps. Validation is on customers that neither candidates nor the scores above met; what it cost on the
@@ -203,19 +204,26 @@ def transfer_table(found: dict[tuple[str, str], Contest]) -> str:
     return table([*head, *(f"to `{rival}`" for rival in rivals)], body)
 
 
-def price_table(presets: dict[str, Contest]) -> str:
-    """Return the differences to `tuned` and to the best baseline over prices of a message."""
+def price_table(presets: dict[str, Contest], simulated: dict[tuple[str, str], Contest]) -> str:
+    """Return the differences to `tuned`, or the start, and to the best baseline over prices of a message."""
     body = []
     for name, contest in presets.items():
-        if contest.learned["reads_price"]:
-            body.append([f"`{name}`", "looks at the price", *("-" for _ in PRICES)])
-            continue
-        priced = [contest.priced(price) for price in PRICES]
-        body.append([f"`{name}`", "`tuned`", *(compared(c.learned, c.named("tuned")) for c in priced)])
+        there = [simulated.get((name, price_name(price))) for price in PRICES]
+        priced = [
+            contest.priced(price, () if found is None else found.rows)
+            for price, found in zip(PRICES, there, strict=True)
+        ]
+        rival = "tuned" if contest.named("tuned") else "start"
+        body.append([f"`{name}`", f"`{rival}`", *(compared(c.learned, c.named(rival)) for c in priced)])
         best = [(c, c.best_baseline) for c in priced]
         cells = [f"{compared(c.learned, b)} `{b['policy']['name']}`" for c, b in best]
         body.append(["", "best baseline", *cells])
     return table(["preset", "learned to", *(f"price {price:g}" for price in PRICES)], body)
+
+
+def price_name(price: float) -> str:
+    """Return what rows call a system with another price of a message."""
+    return f"price {price:g}"
 
 
 def training_table(presets: dict[str, Contest]) -> str:

@@ -17,13 +17,13 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 import baselines
-from agents.page import page
+from agents.page import PRICES, page, price_name
 from agents.shelf import Trained, load_trained, trained_names
 from baselines.leaderboard import default_policies
 from baselines.rivals import tuned
 from baselines.rows import checkout, read_rows, row, write_rows
 from pull_env.arrivals import Bursts, HotRouter
-from pull_env.policy import Policy
+from pull_env.policy import Policy, Search
 from pull_env.scenario import Scenario
 from pull_env.seeds import spawn_seeds
 from pull_env.simulation import check, simulate
@@ -48,7 +48,8 @@ class Args:
     seed: int = 0
     """Seeds the customers of all runs; no training uses them, whatever its seed."""
     customers: int = 1_000_000
-    """Customers counted by policy and system, over all replications; on presets in phases four times as many."""
+    """Counted customers by policy and system, over all replications; on presets in phases four times as
+    many."""
     replications: int = 16
     """Independent runs, over which the intervals are taken."""
     warmup: int = 25_000
@@ -64,7 +65,7 @@ class Task:
     """One simulation.
 
     Attributes:
-        part: `preset`, where routers were trained, or `transfer`.
+        part: `preset`, where routers were trained, `price`, where messages cost otherwise, or `transfer`.
         system: What differs from the preset, in words; empty: nothing.
         role: `learned`, `tuned`, `start` (the chain that training began with), or `baseline`.
         trained: The router that it is beside.
@@ -84,7 +85,7 @@ class Task:
         warmup = max(args.warmup, 10 * self.scenario.servers if not args.quick else 0)
         seed = spawn_seeds(args.seed, 1, "report of trained routers")[0]
         phased = isinstance(self.scenario.arrivals, Bursts) or isinstance(self.scenario.shares, HotRouter)
-        longer = PHASED if phased and self.part == "preset" else 1
+        longer = PHASED if phased and self.part != "transfer" else 1
         return {
             "customers": args.customers * longer,
             "replications": args.replications,
@@ -109,6 +110,11 @@ def tasks(args: Args) -> Iterator[Task]:
         many = few if args.quick else [("baseline", policy) for policy in default_policies()]
         for role, policy in (*own, *many):
             yield Task("preset", "", role, trained, trained.scenario, policy)
+        for price in PRICES:
+            scenario = replace(trained.scenario, prices=replace(trained.scenario.prices, message=price))
+            for role, policy in (*own, ("baseline", baselines.make("pandora"))):
+                if reads_price(policy) and scenario != trained.scenario:
+                    yield Task("price", price_name(price), role, trained, scenario, policy)
         for system, scenario in abroad(trained.scenario, args.quick):
             for role, policy in (*own, *few):
                 yield Task("transfer", system, role, trained, scenario, policy)
@@ -134,13 +140,20 @@ def measure(args: Args, task: Task, command: str) -> dict[str, Any]:
     result = simulate(task.scenario, task.policy, workers=args.workers, **task.run(args))
     found = row(task.scenario, task.policy, result, command=command, workers=args.workers)
     samples = {"cost": result.cost.samples, "messages": result.messages["total"].samples}
-    network = task.policy.network
-    # in a network from a chain the weights of the price and the load, which never changed, stay 0
-    reads_price = network is not None and bool(network.layers[0][0][:, -2].any())
     told = {"part": task.part, "system": task.system, "role": task.role, "trained": task.trained.name}
-    told |= {"reads_price": reads_price or task.policy.name == "pandora", "key": list(task.key(args))}
+    told |= {"reads_price": reads_price(task.policy), "key": list(task.key(args))}
     training = {"training": task.trained.training} if task.role == "learned" else {}
     return {**found, **told, **training, "samples": samples}
+
+
+def reads_price(policy: Policy) -> bool:
+    """Return whether what a policy does depends on the price of a message.
+
+    In a network that began as a chain the weights of the price and the load, which never changed, are 0.
+    """
+    network = policy.network
+    weighs = network is not None and bool(network.layers[0][0][:, -2].any())
+    return weighs or any(isinstance(step, Search) for step in policy.steps)
 
 
 def known(rows: Iterable[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
