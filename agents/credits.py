@@ -1,4 +1,4 @@
-"""How trained routers and their scores were made, as parts of the page: commands, seeds, versions, machines."""
+"""How trained routers and their scores were made, as parts of the page: commands, seeds, machines."""
 
 from __future__ import annotations
 

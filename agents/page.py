@@ -50,15 +50,16 @@ the learned router, in % of the other's cost: negative is cheaper. In brackets t
 all policies meet the same customers. A difference in bold is a loss.
 """
 UNTUNED = (
-    "- no `tuned` policy is there yet for {names}: in its place stands the start, the best chain that "
-    "a search of a minute found, one parameter at a time"
+    "- no `tuned` policy is there yet for {names}: in its place stands the start: `pandora`, or the "
+    "best chain that a search of a minute found, one parameter at a time"
 )
 MAIN_NOTE = """{run}. Cost an arriving customer = wait + price x messages (+ price of a block x blocked or
 lost). The best baseline is the cheapest of the registry in these very runs: it is judged a little too
 well. `pull-min` is told for nothing which router holds fewest messages; no real one could know that.
 """
 FLOOR_NOTE = """What a router would cost that sees all queues and pays for no message: the best of `jsq`,
-`jfsq`, `sed` and `lwl` in the same runs, at a price of 0. No router that pays for what it knows can be far below.
+`jfsq`, `sed` and `lwl` in the same runs, at a price of 0. No router that pays for what it knows can be far
+below.
 """
 TRANSFER_NOTE = """The routers as they are, in systems that they were not trained on: the same mix of servers,
 n in all, with as many routers; and other loads. `tuned` is the one for the preset, not tuned anew.
