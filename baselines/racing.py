@@ -44,10 +44,10 @@ class Plan:
     """
 
     trials: int = 240
-    shortest: int = 400_000
+    shortest: int = 200_000
     rungs: tuple[int, ...] = (1, 4, 16)
     finalists: int = 4
-    chosen_by: int = 8_000_000
+    chosen_by: int = 4_000_000
     reported: int = 4_000_000
     replications: int = 8
 
@@ -61,7 +61,16 @@ class Measured:
 
 
 class Log:
-    """Measurements on one scenario, each written to a file as it ends, and none made twice."""
+    """Measurements on one scenario, each written to a file as it ends, and none made twice.
+
+    Attributes:
+        path: The file.
+        scenario: What is measured on.
+        plan: How much.
+        workers: Threads, as `simulate` takes them.
+        seeds: By purpose.
+        begun: Whether the file holds anything.
+    """
 
     def __init__(self, path: Path, scenario: Scenario, plan: Plan, seed: int, workers: int | None) -> None:
         """Read what was measured before.
@@ -71,7 +80,7 @@ class Log:
         """
         self.path, self.scenario, self.plan, self.workers = path, scenario, plan, workers
         self.seeds = {purpose: spawn_seeds(seed, 1, f"tune {purpose}")[0] for purpose in PURPOSES}
-        rows = read_rows(path) if path.exists() else []
+        rows = read_rows(path) if drop_half_a_line(path) else []
         plain = {**asdict(plan), "rungs": list(plan.rungs)}
         self._head = {"scenario": scenario_content(scenario), "plan": plain, "seeds": self.seeds}
         if rows and {name: rows[0].get(name) for name in self._head} != self._head:
@@ -80,13 +89,15 @@ class Log:
             )
         if rows and rows[0]["package"]["commit"] != provenance("", 1)["package"]["commit"]:
             raise ValueError(f"{path} was measured by another version: name another folder, or delete it")
+        self.begun = bool(rows)
         self._known = {self._key(row["policy"]["sha256"], row["run"]): row for row in rows[1:]}
 
     def begin(self, command: str) -> None:
         """Write the first row, of what all others share, unless there is one."""
         threads = min(self.workers or os.cpu_count() or 1, self.plan.replications)
-        if not self.path.exists():
+        if not self.begun:
             write_rows(self.path, [{**provenance(command, threads), **self._head}])
+        self.begun = True
 
     @property
     def measurements(self) -> int:
@@ -95,36 +106,44 @@ class Log:
 
     def measure(self, policy: Policy, purpose: str, customers: int, warmup: int | None) -> Measured:
         """Return the cost of a policy: measured now, unless it was before."""
-        run = {"purpose": purpose, "seed": self.seeds[purpose], "customers": customers, "warmup": warmup}
+        run: dict[str, Any] = {
+            "purpose": purpose,
+            "seed": self.seeds[purpose],
+            "customers": customers,
+            "warmup": warmup,
+        }
         key = self._key(policy.digest, run)
         if key not in self._known:
             found = simulate(
                 self.scenario,
                 policy,
                 customers,
-                seed=self.seeds[purpose],
+                seed=run["seed"],
                 replications=self.plan.replications,
                 warmup=warmup,
                 workers=self.workers,
             )
-            row: dict[str, Any] = {
-                "schema": SCHEMA,
-                "policy": {"content": policy.to_dict(), "sha256": policy.digest},
-            }
-            row |= {
-                "run": run,
-                "stable": found.stable,
-                "cost": list(found.cost.samples),
-                "seconds": found.seconds,
-            }
-            write_rows(self.path, [row])
-            self._known[key] = row
+            measured = {"cost": list(found.cost.samples), "stable": found.stable, "seconds": found.seconds}
+            content = {"content": policy.to_dict(), "sha256": policy.digest}
+            self._known[key] = {"schema": SCHEMA, "policy": content, "run": run, **measured}
+            write_rows(self.path, [self._known[key]])
         row = self._known[key]
         return Measured(estimate(row["cost"]) if row["stable"] else unclaimed(0), row["stable"])
 
     @staticmethod
     def _key(digest: str, run: dict[str, Any]) -> tuple[Any, ...]:
         return digest, *(run[name] for name in ("purpose", "customers", "warmup"))
+
+
+def drop_half_a_line(path: Path) -> bool:
+    """Cut off the line that a process was killed in, if it was; return whether the file is there."""
+    if not path.is_file():
+        return False
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        path.write_bytes(content[:whole])
+    return True
 
 
 def race(log: Log, report: Report) -> list[Policy]:

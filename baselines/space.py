@@ -31,13 +31,14 @@ TOLD = {"told": True, "threshold": 1, "withdraw": True, "recipient": "at random"
 
 
 def well_known(scenario: Scenario) -> list[dict[str, Any]]:
-    """Return what a search begins with: pull-fastest, the same with a few probes, balanced(2), until idle."""
+    """Return what a search begins with: pull-fastest, the same with probes, two choices, until idle."""
     told = {**TOLD, "pools taken from": len(scenario.pools), "target": "rate"}
     until_idle = {**ASKS, "stops": True, "stop at": 0.0}
     few, more, most = (min(asked, scenario.servers) for asked in (2, 3, MOST_ASKED))
     return [
         {**told, "asked": 0},
         {**told, **until_idle, "asked": more},
+        {**told, **until_idle, "asked": most},
         {**ASKS, "told": False, "asked": few, "stops": False},
         {**until_idle, "told": False, "asked": most},
     ]

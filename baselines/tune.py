@@ -71,24 +71,28 @@ def plan_of(args: Args) -> Plan:
 
 
 def open_logs(args: Args, plan: Plan) -> list[Log]:
-    """Return the logs of the scenarios that are asked for; nothing is written yet.
+    """Return the logs of what is left to do; nothing is written yet.
 
     Raises:
-        ValueError: A scenario is not allowed, or its winner is there already.
+        ValueError: A scenario is not allowed, or there is nothing left to do: winners are never replaced.
     """
+    scenarios = [load_scenario(name) for name in args.scenario or scenario_names()]
     logs: list[Log] = []
-    for name in args.scenario or scenario_names():
-        scenario = load_scenario(name)
+    done: list[Log] = []
+    for scenario in scenarios:
         if scenario.replay is not None:
             raise ValueError(f"{scenario.name} replays a trace once: to tune, set arrivals.block")
-        if any(log.scenario.name == scenario.name for log in logs):
+        if [other.name for other in scenarios].count(scenario.name) > 1:
             raise ValueError(f"scenario {scenario.name} is given twice: each must differ from the others")
         winner = args.out / f"{scenario.name}.toml"
-        if winner.exists():
-            raise ValueError(f"{winner} is there already: name another folder, or delete it")
         large = max(1, round(scenario.servers / 5000))  # where more servers must fill, all runs are longer
         longer = replace(plan, shortest=large * plan.shortest)
-        logs.append(Log(winner.with_suffix(".jsonl"), scenario, longer, args.seed, args.workers))
+        log = Log(winner.with_suffix(".jsonl"), scenario, longer, args.seed, args.workers)
+        (done if winner.exists() else logs).append(log)
+        if winner.exists() and not log.begun:
+            raise ValueError(f"{winner} is there already: name another folder, or delete it")
+    if not logs:
+        raise ValueError(f"{done[0].path.with_suffix('.toml')} is there already: name another folder")
     return logs
 
 

@@ -96,9 +96,10 @@ def test_candidates_suit_their_scenario_and_pay_for_what_they_know(name: str) ->
 def test_a_search_begins_with_what_is_well_known() -> None:
     scenario = load_scenario("two-speeds")
     trials = [optuna.trial.FixedTrial(known) for known in space.well_known(scenario)]
-    first, probing, two, until_idle = [space.candidate(trial, scenario) for trial in trials]  # type: ignore[arg-type]
+    first, probing, more, two, until_idle = [space.candidate(trial, scenario) for trial in trials]  # type: ignore[arg-type]
     assert (first.steps, first.announce) == (make("pull-fastest").steps, Announce())
     assert probing.steps == (Take(order="fastest"), Probe(weights="rate", at_most=3, stop_at=0.0))
+    assert more.steps == (Take(order="fastest"), *make("probe-until-idle").steps)
     assert (two.steps, two.announce) == ((Probe(weights="rate"),), None)
     assert until_idle.steps == make("probe-until-idle").steps
 
@@ -206,6 +207,29 @@ def test_an_interrupted_search_goes_on_to_where_it_would_have_come(
     assert load_policy(tmp_path / "small-mixed.toml") == load_policy(found / "small-mixed.toml")
 
 
+def test_a_process_killed_within_a_line_loses_that_line_only(found: Path, tmp_path: Path) -> None:
+    whole = (found / "small-mixed.jsonl").read_bytes()
+    lines = whole.splitlines(keepends=True)
+    (tmp_path / "small-mixed.jsonl").write_bytes(b"".join(lines[:5]) + lines[5][:40])
+    assert tuned(tmp_path) == 0
+    rows = read_rows(tmp_path / "small-mixed.jsonl")
+    assert len(rows) == len(lines)
+    assert load_policy(tmp_path / "small-mixed.toml") == load_policy(found / "small-mixed.toml")
+
+
+def test_of_several_scenarios_those_that_are_done_stay(found: Path, tmp_path: Path) -> None:
+    for name in ("small-mixed.jsonl", "small-mixed.toml"):
+        (tmp_path / name).write_bytes((found / name).read_bytes())
+    before = (tmp_path / "small-mixed.toml").read_bytes()
+    path = tmp_path / "scenarios" / "mine.toml"
+    path.parent.mkdir()
+    path.write_text("load = 0.5\nrouters = 2\n[[pools]]\nsize = 3\n")
+    out = ["--quick", "--workers", "1", "--out", str(tmp_path)]
+    assert tune.main([*out, "--scenario", "small-mixed", str(path)]) == 0
+    assert (tmp_path / "small-mixed.toml").read_bytes() == before
+    assert load_policy(tmp_path / "mine.toml").name == "tuned"
+
+
 # Refusals
 
 
@@ -231,11 +255,16 @@ def test_bad_input_is_refused_before_anything_runs(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_winner_is_never_overwritten(found: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = (found / "small-mixed.toml").read_bytes()
-    assert tuned(found) == 2
+@pytest.mark.parametrize("with_log", [True, False])
+def test_a_winner_is_never_overwritten(
+    with_log: bool, found: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("small-mixed.toml", "small-mixed.jsonl")[: 1 + with_log]:
+        (tmp_path / name).write_bytes((found / name).read_bytes())
+    before = (tmp_path / "small-mixed.toml").read_bytes()
+    assert tuned(tmp_path) == 2
     assert "small-mixed.toml is there already" in capsys.readouterr().err
-    assert (found / "small-mixed.toml").read_bytes() == before
+    assert (tmp_path / "small-mixed.toml").read_bytes() == before
 
 
 def test_measurements_of_something_else_are_not_mixed(
