@@ -200,12 +200,12 @@ def transfer_table(found: dict[tuple[str, str], Contest]) -> str:
     """Return how routers do on systems that they were not trained on."""
     body = []
     for (name, system), contest in found.items():
-        cells = [compared(contest.learned, contest.named(r)) for r in ("tuned", "start")]
+        cells = [compared(contest.learned, contest.named("tuned") or contest.named("start"))]
         others = [row for row in contest.rows if row["role"] == "baseline"]
         cells += [compared(contest.learned, row) for row in others]
         body.append([f"`{name}`", system, cell(contest.learned), *cells])
     rivals = [row["policy"]["name"] for row in others] if found else []
-    head = ["trained on", "scored at", "learned", "to `tuned`", "to its start"]
+    head = ["trained on", "scored at", "learned", "to `tuned`, or its start"]
     return table([*head, *(f"to `{rival}`" for rival in rivals)], body)
 
 

@@ -116,7 +116,7 @@ def tasks(args: Args) -> Iterator[Task]:
                 if reads_price(policy) and scenario != trained.scenario:
                     yield Task("price", price_name(price), role, trained, scenario, policy)
         for system, scenario in abroad(trained.scenario, args.quick):
-            for role, policy in (*own, *few):
+            for role, policy in (*own[:2], *few):
                 yield Task("transfer", system, role, trained, scenario, policy)
 
 
