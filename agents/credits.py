@@ -16,13 +16,17 @@ def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
 def run_line(rows: Sequence[Row]) -> str:
     """Return how long the runs were, in a sentence."""
     runs = [found["run"] for found in rows]
-    warmups = sorted({run["warmup"] for run in runs})
-    between = " to ".join(f"{warmup:,}" for warmup in dict.fromkeys((warmups[0], warmups[-1])))
+    warmups, replications = ({run[name] for run in runs} for name in ("warmup", "replications"))
     seeds = ", ".join(str(seed) for seed in sorted({run["seed"] for run in runs}))
     return (
-        f"At least {min(run['customers'] for run in runs):,} customers a policy and system, over "
-        f"{runs[0]['replications']} replications, each after a warm-up of {between} (seed {seeds})"
+        f"{between({run['customers'] for run in runs})} customers a policy and system, over "
+        f"{between(replications)} replications, each after a warm-up of {between(warmups)} (seed {seeds})"
     )
+
+
+def between(numbers: set[int]) -> str:
+    """Return numbers as `least to largest`, or the one there is."""
+    return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))
 
 
 def training_table(presets: dict[str, Contest]) -> str:

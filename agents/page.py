@@ -22,14 +22,15 @@ def page(rows: Sequence[Row]) -> str:
     parts = [
         HEAD,
         targets(presets),
-        "## Each on its preset\n\n" + MAIN_NOTE.format(run=run_line(rows)),
+        "## Each on its preset\n\n"
+        + MAIN_NOTE.format(run=run_line([found for found in rows if found["part"] != "transfer"])),
         main_table(presets),
         "## Where they lose\n",
         losses(presets),
         *(whole_table(name, contest) for name, contest in presets.items()),
         "## What is left\n\n" + FLOOR_NOTE,
         floor_table(presets),
-        "## Transfer\n\n" + TRANSFER_NOTE,
+        "## Transfer\n\n" + TRANSFER_NOTE.format(run=run_line([r for r in rows if r["part"] == "transfer"])),
         transfer_table(contests(rows, "transfer")),
         "## Prices\n\n" + PRICE_NOTE,
         price_table(presets, contests(rows, "price")),
@@ -63,6 +64,7 @@ below.
 """
 TRANSFER_NOTE = """The routers as they are, in systems that they were not trained on: the same mix of servers,
 n in all, with as many routers; and other loads. `tuned` is the one for the preset, not tuned anew.
+{run}.
 """
 PRICE_NOTE = """The same customers with a message at another price. Nothing was trained or tuned anew, which
 would do better: this shows where each policy lies between waiting and messages. What does not look at the

@@ -31,9 +31,10 @@ from pull_env.terminal import bar, command_line, console, exit_status
 
 HERE = Path(__file__).parent
 ROWS, PAGE = "rows.jsonl", "README.md"
-ABROAD = ("pull", "pull-fastest", "balanced(2)")  # beside the tuned policy, where routers are transferred
+ABROAD = ("pull-fastest", "balanced(2)")  # beside the tuned policy, where routers are transferred
 SIZES = (20, 1_000, 10_000)
 OTHER_LOADS = (-0.1, 0.1)
+KEY = ("customers", "replications", "warmup", "seed")
 PHASED = 4  # times the customers, where these come in phases that last for thousands
 
 
@@ -82,22 +83,21 @@ class Task:
 
     def run(self, args: Args) -> dict[str, int]:
         """Return how much is simulated, and on which seed."""
-        warmup = max(args.warmup, 10 * self.scenario.servers if not args.quick else 0)
         seed = spawn_seeds(args.seed, 1, "report of trained routers")[0]
+        if self.part == "transfer":  # many systems: a quarter of the customers, half the replications
+            warmup = max(args.warmup, 0 if args.quick else 10 * self.scenario.servers)
+            customers, replications = max(1, args.customers // 4), max(2, args.replications // 2)
+            return {"customers": customers, "replications": replications, "warmup": warmup, "seed": seed}
         phased = isinstance(self.scenario.arrivals, Bursts) or isinstance(self.scenario.shares, HotRouter)
-        longer = PHASED if phased and self.part != "transfer" else 1
-        return {
-            "customers": args.customers * longer,
-            "replications": args.replications,
-            "warmup": warmup,
-            "seed": seed,
-        }
+        customers = args.customers * (PHASED if phased else 1)
+        run = {"customers": customers, "replications": args.replications, "warmup": args.warmup}
+        return {**run, "seed": seed}
 
     def key(self, args: Args) -> tuple[Any, ...]:
         """Return what tells its row from others."""
         run = self.run(args)
         where = (self.part, self.system, self.role, self.trained.name)
-        return (*where, self.scenario.digest, self.policy.digest, *run.values())
+        return (*where, self.scenario.digest, self.policy.digest, *(run[name] for name in KEY))
 
 
 def tasks(args: Args) -> Iterator[Task]:
@@ -107,12 +107,16 @@ def tasks(args: Args) -> Iterator[Task]:
         known = [("learned", trained.policy), ("tuned", tuned(trained.scenario)), ("start", trained.start)]
         own = [(role, policy) for role, policy in known if policy is not None]
         few = [("baseline", baselines.make(rival)) for rival in ABROAD]
-        many = few if args.quick else [("baseline", policy) for policy in default_policies()]
+        many = (
+            [*few, ("baseline", baselines.make("pull"))]
+            if args.quick
+            else [("baseline", policy) for policy in default_policies()]
+        )
         for role, policy in (*own, *many):
             yield Task("preset", "", role, trained, trained.scenario, policy)
         for price in PRICES:
             scenario = replace(trained.scenario, prices=replace(trained.scenario.prices, message=price))
-            for role, policy in (*own, ("baseline", baselines.make("pandora"))):
+            for role, policy in (*own[:2], ("baseline", baselines.make("pandora"))):
                 if reads_price(policy) and scenario != trained.scenario:
                     yield Task("price", price_name(price), role, trained, scenario, policy)
         for system, scenario in abroad(trained.scenario, args.quick):
