@@ -12,7 +12,7 @@ from baselines.report import shown
 CHANGING = ("bursty", "hot-spot-moves", "slow-news", "failures", "hot-router")  # or misleading
 ALL_IN_SIGHT = ("jsq", "jfsq", "sed", "lwl")
 CLASSICAL = ("pull", "jiq", "balanced(2)", "power-of-d(2)")
-PRICES = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
+PRICES = (0.005, 0.05, 0.2, 0.5)
 MOST_ABOVE, AIM = 1.0, -8.0  # % of the cost of the tuned policy
 
 

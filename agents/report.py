@@ -31,7 +31,7 @@ from pull_env.terminal import bar, command_line, console, exit_status
 
 HERE = Path(__file__).parent
 ROWS, PAGE = "rows.jsonl", "README.md"
-ABROAD = ("pull-fastest", "balanced(2)")  # beside the tuned policy, where routers are transferred
+ABROAD = ("balanced(2)",)  # beside the tuned policy, where routers are transferred
 SIZES = (20, 1_000, 10_000)
 OTHER_LOADS = (-0.1, 0.1)
 KEY = ("customers", "replications", "warmup", "seed")
