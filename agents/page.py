@@ -50,6 +50,10 @@ the best policy that a search over rules of a person's kind found for that prese
 the learned router, in % of the other's cost: negative is cheaper. In brackets the interval of 95 %, paired:
 all policies meet the same customers. A difference in bold is a loss.
 """
+UNMOVED = (
+    "- the search found nothing better than what it began with on {names}; "
+    "a few dozen generations of short, noisy runs are all it had"
+)
 UNTUNED = (
     "- no `tuned` policy is there yet for {names}: in its place stands the start: `pandora`, or the "
     "best chain that a search of a minute found, one parameter at a time"
@@ -93,6 +97,8 @@ def targets(presets: dict[str, Contest]) -> str:
         for rival in CLASSICAL
         if contest.named(rival) and not wins(contest, rival)
     ]
+    began = {name: contest.against("start") for name, contest in presets.items()}
+    unmoved = [name for name, gap in began.items() if gap is not None and gap.verdict != "wins"]
     untuned = [name for name, rival in rivals.items() if rival == "start"]
     lines = [
         f"- stationary presets, at most {MOST_ABOVE:g} % above `tuned`: {len(near)} of {len(still)}"
@@ -103,6 +109,7 @@ def targets(presets: dict[str, Contest]) -> str:
         + f"; by {-AIM:g} % or more: {len(far)}",
         f"- cheaper than {', '.join(f'`{name}`' for name in CLASSICAL)}, by intervals that exclude zero: "
         + ("everywhere" if not beaten else "not " + ", ".join(f"`{r}` on {n}" for n, r in beaten)),
+        *([UNMOVED.format(names=", ".join(unmoved))] if unmoved else []),
         *([UNTUNED.format(names=", ".join(untuned))] if untuned else []),
     ]
     return "\n".join(lines) + "\n"
