@@ -32,8 +32,9 @@ from pull_env.simulation import simulate
 from pull_env.terminal import Report
 
 CURVE, BEST = "curve.jsonl", "best.json"
-RUNS = 128  # replications of an evaluation, side by side
-FILL = 20_000  # customers of each that are placed by a plain rule before, so that it starts in its routine
+RUNS = 64  # replications of an evaluation, side by side
+SETTLE = 50  # customers a server, from an empty system to the first that is counted
+OWN = 5_000  # customers of each replication, at most, of these that the router itself places
 UPDATE = 8192  # customers between two weights that are averaged, at least
 
 Weights = dict[str, Any]
@@ -60,7 +61,11 @@ class Examiner:
         return ("best action", "sampled") if self.algorithm in ACTOR_CRITIC else ("best action",)
 
     def examine(self, weights: Weights, way: str) -> Result:
-        """Return what a router with these weights comes to; all random generators stay as they were."""
+        """Return what a router with these weights comes to; all random generators stay as they were.
+
+        A plain rule fills a large system before the router's turn. A small one the router fills itself, as in
+        scores: what it remembers of probes is then its own, and routers that seldom ask depend on it.
+        """
         set_actor(self.model, weights)
         kept = np.random.get_state()  # noqa: NPY002  the generator of Stable-Baselines3
         with torch.random.fork_rng():
@@ -72,11 +77,18 @@ class Examiner:
                 seed=self.seed,
                 replications=RUNS,
                 fill=plain_rule(self.scenario),
-                fill_customers=0 if self.scenario.replay else FILL,
+                **self._before(),
                 deterministic=way == "best action",
             )
         np.random.set_state(kept)  # noqa: NPY002
         return result
+
+    def _before(self) -> dict[str, int]:
+        """Return how many customers come before those counted, by the names that `evaluate` has for them."""
+        if self.scenario.replay is not None:
+            return {}
+        settle = SETTLE * self.scenario.servers
+        return {"warmup": min(settle, OWN), "fill_customers": max(0, settle - OWN)}
 
     def compare(self, policy: Policy) -> Result:
         """Return what a policy comes to on the same streams."""
@@ -137,8 +149,8 @@ class Curve(BaseCallback):
         """Return the seconds of the run, those before it was stopped included."""
         return self.seconds + time.perf_counter() - self._began
 
-    def note(self, weights: str, way: str, result: Result) -> None:
-        """Append a line to the curve."""
+    def note(self, weights: str, way: str, result: Result, best: bool = False) -> None:
+        """Append a line to the curve; `best`: these weights are kept."""
         line = {
             "schema": SCHEMA,
             "customers": self.num_timesteps,
@@ -150,7 +162,7 @@ class Curve(BaseCallback):
             "messages": result.messages["total"].to_dict(),
             "p_block": result.p_block.to_dict(),
             "stable": result.stable,
-            "best": result.cost.mean < self.best,
+            "best": best,
         }
         write_rows(self.folder / CURVE, [line])
 
@@ -191,15 +203,17 @@ class Curve(BaseCallback):
         for name, weights in candidates.items():
             for way in self.examiner.ways():
                 result = self.examiner.examine(weights, way)
-                self.note(name, way, result)
+                better = result.cost.mean < self.best or not (self.folder / MODEL).exists()
+                self.note(name, way, result, better)
                 self.logger.record(f"evaluation/cost of {name}, {way}", result.cost.mean)
-                if result.cost.mean < self.best:
-                    self.best = result.cost.mean
+                if better:
                     self._keep(weights, name, way, result)
         self.logger.dump(self.num_timesteps)
         self.looked = self.num_timesteps
 
     def _keep(self, weights: Weights, name: str, way: str, result: Result) -> None:
+        if result.stable:  # else any that is will be better
+            self.best = result.cost.mean
         save_router(set_actor(self.examiner.model, weights), self.folder / MODEL)
         told = {"customers": self.num_timesteps, "weights": name, "choice": way, "seed": self.examiner.seed}
         (self.folder / BEST).write_text(

@@ -49,8 +49,7 @@ class Args:
     seed: int = 0
     """Seeds the customers of all runs; no training uses them, whatever its seed."""
     customers: int = 1_000_000
-    """Counted customers by policy and system, over all replications; on presets in phases four times as
-    many."""
+    """Customers counted by policy and system, in all; four times as many on presets in phases."""
     replications: int = 16
     """Independent runs, over which the intervals are taken."""
     warmup: int = 25_000

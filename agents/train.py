@@ -217,9 +217,10 @@ def finish(model: Any, curve: Any, folder: Path) -> None:
     write_configuration({**read_configuration(folder), "training_seconds": round(seconds, 1)}, folder)
     best = read_best(folder)
     print(f"learned from {model.num_timesteps:,} customers in {seconds:.0f} s, saved in {folder}")
+    cost = best["cost"]["mean"]
     print(
         f"best in evaluation: the {best['weights']} weights after {best['customers']:,} customers, "
-        f"{best['choice']}, cost {best['cost']['mean']:.4f}"
+        f"{best['choice']}, " + ("unstable" if cost is None else f"cost {cost:.4f}")
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from pull_env.envs.catalog import mean_service_time
-from pull_env.policy import Announce, Memory, Policy, Probe, Send, Step, Take
+from pull_env.policy import Announce, Memory, Policy, Probe, Search, Send, Step, Take
 from pull_env.scenario import Scenario
 from pull_env.steps import Order, Rank
 
@@ -26,12 +26,19 @@ RECIPIENTS: dict[str, Announce] = {
 }
 ORDERS: tuple[Order, ...] = ("fastest", "random", "oldest")
 
-ASKS = {"rank": "queue", "remembers": "nothing", "target": "rate"}
-TOLD = {"told": True, "threshold": 1, "withdraw": True, "recipient": "at random", "order": "fastest"}
+ASKS = {"searches": False, "rank": "queue", "remembers": "nothing", "target": "rate"}
+TOLD = {
+    "told": True,
+    "searches": False,
+    "threshold": 1,
+    "withdraw": True,
+    "recipient": "at random",
+    "order": "fastest",
+}
 
 
 def well_known(scenario: Scenario) -> list[dict[str, Any]]:
-    """Return what a search begins with: pull-fastest, the same with probes, two choices, until idle."""
+    """Return where a search begins: pull-fastest, alone or with probes; two choices; until idle; pandora."""
     told = {**TOLD, "pools taken from": len(scenario.pools), "target": "rate"}
     until_idle = {**ASKS, "stops": True, "stop at": 0.0}
     few, more, most = (min(asked, scenario.servers) for asked in (2, 3, MOST_ASKED))
@@ -41,14 +48,17 @@ def well_known(scenario: Scenario) -> list[dict[str, Any]]:
         {**told, **until_idle, "asked": most},
         {**ASKS, "told": False, "asked": few, "stops": False},
         {**until_idle, "told": False, "asked": most},
+        {**told, "searches": True},
     ]
 
 
 def candidate(trial: Trial, scenario: Scenario) -> Policy:
-    """Return the policy that `trial` suggests for `scenario`: take a message, else probe, or send blindly."""
+    """Return what `trial` suggests for `scenario`: take a message, else search, probe, or send blindly."""
     told = trial.suggest_categorical("told", (True, False))
     announce = _announce(trial, scenario) if told else None
     takes = _takes(trial, scenario) if told else ()
+    if trial.suggest_categorical("searches", (False, True)):
+        return Policy("tuned", (*takes, Search()), announce)
     asked = trial.suggest_int("asked", 0, min(MOST_ASKED, scenario.servers))
     target = _target(trial, scenario)
     if asked == 0:

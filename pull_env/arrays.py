@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.kernels import state
+from pull_env.kernels.jit import address
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
@@ -101,6 +102,10 @@ class Arrays:
                 value.link()
             head[name] = (value.record if isinstance(value, Index) else value).ctypes.data
         self._link_sizes()
+        if head["traits"] & state.TROUBLED:
+            from pull_env.kernels.troubles import troubles  # compiled only where it is needed
+
+            head["troubles"] = address(troubles)
 
     def link_fed(self) -> None:
         """Write the addresses of the arrays FED into the head: all of them take ten times as long."""

@@ -9,6 +9,7 @@ import numpy as np
 from pull_env.arrivals import Batches, Bursts, Day, HotRouter, Modulated, Renewal
 from pull_env.policy import Policy
 from pull_env.scenario import Scenario
+from pull_env.troubles import Faults
 
 VARIABLE = 100.0  # the largest squared coefficient of variation that a warm-up allows for
 
@@ -19,7 +20,8 @@ def warmup_customers(scenario: Scenario, policy: Policy | None) -> int:
     The slowest of three: a single server of the slowest kind at the system's load, whose spectral gap is
     mu (1 + rho - 2 sqrt(rho) cos(pi / (B + 1))), B infinite included, for exponential gaps and service, times
     `variability`; the split of pull-messages over several routers, which relaxes in about 4 n (1 - rho)^2 /
-    (pi^2 rho) service times, so that the warm-up grows with n; and the phases of arrivals, or a hot router.
+    (pi^2 rho) service times, so that the warm-up grows with n; and the phases of arrivals, a hot router, or
+    faults.
 
     A service law with infinite variance never relaxes: it counts as one of VARIABLE, and what it has not
     shown by then it may show in the counted customers, too.
@@ -92,4 +94,12 @@ def phase_relaxation(scenario: Scenario) -> float:
         times.append(-1.0 / float(np.sort(np.linalg.eigvals(kind.generator).real)[-2]))
     if isinstance(kind, Day):
         times.append(kind.period / 5)
+    if scenario.faults is not None:
+        times += fault_relaxations(scenario.faults)
     return max(times)
+
+
+def fault_relaxations(faults: Faults) -> list[float]:
+    """Return in what times it is forgotten that all servers were up, and fast; restarts come at any time."""
+    turns = [(faults.up, faults.down), (faults.normal, faults.slow)]
+    return [1.0 / (1.0 / one + 1.0 / other) for one, other in turns if one and other]

@@ -25,7 +25,7 @@ from pull_env.scenario import Scenario
 
 Floats = npt.NDArray[np.float64]
 
-NUMBERS = [name for name in state.HEAD.names or () if name not in (*ADDRESSES, "F", "cells")]
+NUMBERS = [name for name in state.HEAD.names or () if name not in (*ADDRESSES, "F", "cells", "troubles")]
 EVENTS_EACH = 4  # of a customer: a pull-message, a remove-message, and room for what servers do meanwhile
 
 

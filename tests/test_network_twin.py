@@ -54,7 +54,7 @@ def test_kernel_and_twin(catalog, kind, clock):
         if seed % 2:
             policy = dataclasses.replace(policy, memory=Memory(2, by_pool=False))
         workload = feeds(scenario) if clock == "calendar" else None
-        run_twins(scenario, policy, seed, (1, 40, 200), workload)
+        run_twins(scenario, policy, seed, (1, 40, 80), workload)
 
 
 def test_nothing_is_announced_and_nothing_can_be_taken():
@@ -66,7 +66,7 @@ def test_nothing_is_announced_and_nothing_can_be_taken():
 def test_a_network_of_many_units_and_a_long_run():
     scenario = Scenario((Pool(6, 0.5, 8), Pool(5, 1.0), Pool(4, 2.0, 1)), routers=3, load=0.9)
     policy = follow(scenario, 64, 64, sampled=True, scale=1.0)
-    run_twins(scenario, policy, 7, (500, 1000))
+    run_twins(scenario, policy, 7, (200, 400))
 
 
 @pytest.mark.parametrize("customers", [0, 1, 97, 250])

@@ -11,7 +11,21 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import baselines
-from pull_env import Announce, Cycle, Inspect, Policy, Pool, Prices, Probe, Scenario, Send, Take, as_scenario
+from pull_env import (
+    Announce,
+    Cycle,
+    Drain,
+    Faults,
+    Inspect,
+    Policy,
+    Pool,
+    Prices,
+    Probe,
+    Scenario,
+    Send,
+    Take,
+    as_scenario,
+)
 from pull_env.encoding import encode
 from pull_env.envs.router import RouterEnv
 from pull_env.rendering import RENDERERS, ansi, canvas, layout, picture, rgb_array, snapshot
@@ -320,3 +334,18 @@ def test_a_window(monkeypatch):
     assert env.render() is None
     assert env.get_wrapper_attr("window").get_size() == (960, 400)
     env.close()
+
+
+def test_closed_servers_are_shown():
+    """Half of a pool fails, and the other pool is drained."""
+    faults = Faults(up=5.0, down=5.0, pools=(0,), drains=(Drain(1, 0.0),))
+    scenario = Scenario((Pool(40, 1.5), Pool(10, 0.5)), routers=2, load=0.5, faults=faults)
+    simulator = simulated(scenario, Policy("blind", (Send(),)), 2000, workload=poisson(scenario))
+    closed = snapshot.Snapshot(simulator).closed
+    assert closed[40:].all()
+    assert 5 < closed[:40].sum() < 35
+    assert [row[-1] for row in rows(ansi(simulator), "pool")] == [str(closed[:40].sum()), "10"]
+    grey = (rgb_array(simulator) == picture.CLOSED).all(axis=2).sum()
+    side = layout.Layout(scenario).pitch - layout.Layout(scenario).gap
+    assert (closed.sum() - 3) * side**2 < grey < (closed.sum() + 3) * side**2  # the legend, and frames
+    assert "closed" not in ansi(simulated(SMALL, TAKE_OR_PROBE, 50))

@@ -1,16 +1,22 @@
 """Troubles as parts of a scenario: what is allowed, how files say it, and what is refused, in one sentence."""
 
+import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import baselines
 from pull_env import Drain, Faults, News, Pool, Scenario, load_scenario, simulate
+from pull_env.encoding import encode
 from pull_env.policy import PolicyError
 from pull_env.scenario import ScenarioError
 from pull_env.system import Simulator
 from pull_env.workload import workload_of
 
+ROOT = Path(__file__).parents[1]
 TWO = Scenario((Pool(2, 1.0), Pool(1, 2.0, 3)), routers=2, load=0.7)
 FILE = """
 load = 0.7
@@ -136,3 +142,23 @@ def test_too_many_events_void_the_run():
         RuntimeError, match=r"events were pending on custom: news\.repeat, or a time of faults"
     ):
         simulate(scenario, baselines.make("pull"), 64, replications=1, warmup=0)
+
+
+def test_a_copy_goes_on_in_another_process(tmp_path):
+    """What a troubled system calls by its address lies elsewhere there."""
+    policy = baselines.make("pull")
+    simulator = Simulator(IN_FILE, policy.steps, policy.announce, workload=workload_of(IN_FILE))
+    simulator.reset(1)
+    simulator.run(encode(policy.steps, IN_FILE), 100)
+    path = tmp_path / "simulator.pickle"
+    path.write_bytes(pickle.dumps(simulator))
+    code = f"""
+import pickle, baselines
+from pull_env.encoding import encode
+simulator = pickle.loads(open({str(path)!r}, 'rb').read())
+simulator.run(encode(baselines.make("pull").steps, simulator.scenario), 500)
+print(simulator.arrays.head["now"][0], simulator.arrays.head["missed"][0])
+"""
+    simulator.run(encode(policy.steps, IN_FILE), 500)
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert shown.stdout.split() == [str(simulator.arrays.head[name][0]) for name in ("now", "missed")]

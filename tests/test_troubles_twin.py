@@ -7,11 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_twin import KEEP_ALL, TROUBLES, all_policies, feeds, pair, run_both, state_of, systems
 from test_workload import WORKLOADS
+from test_workload_scenario import arrivals, laws
+from test_workload_twin import quick
 
 import baselines
 from pull_env import Drain, Faults, News, Pool, Scenario
 from pull_env.encoding import encode
 from pull_env.kernels import state
+from pull_env.laws import Empirical
 from pull_env.system import Simulator
 from pull_env.workload import poisson
 
@@ -100,11 +103,22 @@ def apart(drains):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data(), systems(), news, st.lists(st.integers(0, 60), min_size=1, max_size=4))
-def test_random_troubles(data, system, messages, stops):
+@given(
+    st.data(),
+    systems(),
+    news,
+    st.none() | arrivals.filter(quick),
+    st.none() | laws.filter(lambda law: not isinstance(law, Empirical)),
+    st.lists(st.integers(0, 60), min_size=1, max_size=4),
+)
+def test_random_troubles(data, system, messages, kind, law, stops):
+    """Any policy, arrivals, service and troubles: the same state, nobody lost, and events in order."""
     scenario = system["scenario"]
     scenario = replace(scenario, news=messages, faults=data.draw(faults(len(scenario.pools))))
     workload = system["workload"] or feeds(scenario, customers=300)
+    if kind or law:
+        scenario = replace(scenario, arrivals=kind, service=law)
+        workload = poisson(scenario)
     run_both(*pair(**{**system, "scenario": scenario, "workload": workload}), stops)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pull_env import Pool, Scenario, Trace
+from pull_env import Faults, Pool, Scenario, Trace
 from pull_env.arrivals import Batches, Bursts, Day, HotRouter, Modulated, Renewal
 from pull_env.estimates import estimate
 from pull_env.laws import (
@@ -312,6 +312,8 @@ def test_warmup_grows_with_variance_and_phases():
     assert warmup_customers(replace(PLAIN, service=Pareto(1.5)), None) == pytest.approx(
         50.5 * plain, rel=1e-3
     )
+    assert phase_relaxation(replace(PLAIN, faults=Faults(up=30.0, down=20.0))) == pytest.approx(12.0)
+    assert phase_relaxation(replace(PLAIN, faults=Faults(normal=9.0, slow=9.0, restart=1e9))) == 4.5
     assert warmup_customers(replace(PLAIN, arrivals=Batches(21, "fixed")), None) == pytest.approx(
         2 * plain, rel=1e-3
     )

@@ -115,7 +115,7 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
         >>> env = gymnasium.make("pull_env/Control-v0", scenario="two-speeds", period=50)
         >>> observation, info = env.reset(seed=0)
         >>> observation.shape, env.action_space.shape
-        ((25,), (10,))
+        ((27,), (10,))
         >>> action = numpy.full(10, -1, numpy.float32)
         >>> action[8] = 1  # all customers probe over all servers, until one is idle
         >>> observation, reward, terminated, truncated, info = env.step(action)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pull_env.kernels.aside import LAUNCH, RECANT, aside
 from pull_env.kernels.index import count_lowest, pick_lowest
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.messages import contains, drop, keep
-from pull_env.kernels.news import forget, launch, recant
 from pull_env.kernels.state import (
     CHOOSY,
     MESSAGES,
@@ -13,6 +13,7 @@ from pull_env.kernels.state import (
     TROUBLED,
     has,
     head_of,
+    health_of,
     integer_at,
     place_of,
     router_of,
@@ -48,7 +49,7 @@ def announce(system: int, server: int) -> None:
     head_of(system).pulls += 1
     router = recipient(system)
     if has(system, TROUBLED):
-        launch(system, router, server)
+        aside(system, LAUNCH, router, server)
     else:
         hold(system, router, server)
 
@@ -88,4 +89,12 @@ def withdraw(system: int, router: int, server: int) -> None:
     if not has(system, TROUBLED):
         drop(system, holder, server)
     elif holder != router:
-        recant(system, holder, server)
+        aside(system, RECANT, holder, server)
+
+
+@kernel
+def forget(system: int, server: int) -> None:
+    """End the announcement of `server`."""
+    server_of(system, server).holder = -1
+    if has(system, TROUBLED):
+        health_of(system, server).announcement += 1

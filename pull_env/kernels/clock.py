@@ -17,27 +17,19 @@ import math
 
 from pull_env.kernels.announce import announce
 from pull_env.kernels.answers import RECENT
-from pull_env.kernels.events import soonest, take_event
-from pull_env.kernels.faults import close_pool, open_pool, restart, switch
-from pull_env.kernels.health import is_open, stay
+from pull_env.kernels.aside import HAPPEN, STAY, aside
+from pull_env.kernels.events import soonest
+from pull_env.kernels.health import is_open
 from pull_env.kernels.heap import pop, push, sink
 from pull_env.kernels.index import lower_level, raise_level
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.news import deliver, remove, repeat
 from pull_env.kernels.state import (
     ARRIVALS,
     CALENDAR,
-    CLOSE,
     KEEP_QUEUE_INDEX,
     KEEP_VIEW,
-    OPEN,
-    PULL_COMES,
-    REMOVE_COMES,
-    REPEAT,
-    SWITCH,
     TROUBLED,
     cell_at,
-    event_at,
     has,
     head_of,
     heap_at,
@@ -102,7 +94,7 @@ def advance_calendar(system: int) -> None:
         if has(system, TROUBLED) and soonest(system) < due:
             if soonest(system) > arrival:
                 break
-            happen(system)
+            aside(system, HAPPEN, 0, 0)
             continue
         if due > arrival:
             break
@@ -116,27 +108,6 @@ def advance_calendar(system: int) -> None:
     router = integer_at(head.fed_routers, head.fed).value
     head.fed += 1
     arrive(system, router if router >= 0 else weighted_router(system, bits(system, ARRIVALS) >> HALF))
-
-
-@kernel
-def happen(system: int) -> None:
-    """Let the next event happen that is no departure."""
-    event = event_at(head_of(system).events, take_event(system))
-    kind, server, router, number = event.kind, event.server, event.router, event.number
-    if kind == PULL_COMES:
-        deliver(system, router, server, number)
-    elif kind == REMOVE_COMES:
-        remove(system, router, server)
-    elif kind == REPEAT:
-        repeat(system, router, server, number)
-    elif kind == SWITCH:
-        switch(system, server)
-    elif kind == OPEN:
-        open_pool(system, server)
-    elif kind == CLOSE:
-        close_pool(system, server)
-    else:
-        restart(system, router, number)
 
 
 @kernel
@@ -206,7 +177,8 @@ def enqueue(system: int, server: int, found: int) -> float:
     service = head.size / pool.rate
     starts = head.now if found == 0 else work.clear
     if has(system, TROUBLED):
-        starts, service = stay(system, server, starts)
+        starts = aside(system, STAY, server, found)
+        service = head.service
     work.clear = starts + service
     pool.service += service
     if found == 0:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-from pull_env.kernels.announce import announce, withdraw
+from pull_env.kernels.announce import announce, forget, withdraw
 from pull_env.kernels.events import schedule
 from pull_env.kernels.health import RESTARTS, exponential, is_open, pace, uptime
 from pull_env.kernels.jit import entry, kernel
 from pull_env.kernels.memory import forget_all
 from pull_env.kernels.messages import drop
-from pull_env.kernels.news import forget
 from pull_env.kernels.state import (
     CLOSE,
     FAULTS,

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.state import AGAIN, LOST, condition_of, head_of, health_of, pool_of, server_of
+from pull_env.kernels.state import AGAIN, LOST, condition_of, head_of, health_of, pool_of, server_of, work_of
 
 FAILURES, SLOWNESS, RESTARTS = range(3)  # processes of alternating periods, numbered from 0
 PROCESSES = 3
@@ -61,22 +61,21 @@ def is_open(system: int, server: int) -> bool:
 
 
 @kernel
-def stay(system: int, server: int, starts: float) -> tuple[float, float]:
-    """Return when the customer at hand will start its service at `server`, and how long that will take.
+def stay(system: int, server: int, found: int) -> float:
+    """Return when the customer at hand will start its service at `server`, where it found `found` customers.
 
-    Args:
-        system: The system.
-        server: Where it is now, the last in queue.
-        starts: When all before it will have left.
+    How long it will be in service is written to `head.service`; to `head.doomed`, if it will be lost there.
     """
     head, health = head_of(system), health_of(system, server)
+    starts = head.now if found == 0 else work_of(system, server).clear
     service = serve_through(system, server, starts, head.size) if starts < failure(system, server) else 0.0
     head.doomed = starts >= failure(system, server) or service == math.inf
     if head.doomed:
         head.failed += 1
         starts = min(starts, health.until)
         service = health.until - starts
-    return starts, service
+    head.service = service
+    return float(starts)
 
 
 @kernel

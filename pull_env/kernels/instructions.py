@@ -48,6 +48,21 @@ def _copy(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
 copy: Any = intrinsic(_copy)
 
 
+def _call(typing_context: Any, address: Any, system: Any, what: Any, first: Any, second: Any) -> Any:
+    """Call the entry at `address`, of four integers, which gives a float."""
+    kinds, result = (types.int64,) * 4, types.float64
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = context.call_conv.get_function_type(result, kinds)
+        function = builder.inttoptr(arguments[0], kind.as_pointer())
+        return context.call_conv.call_function(builder, function, result, kinds, arguments[1:])[1]
+
+    return result(types.int64, *kinds), generate
+
+
+call: Any = intrinsic(_call)
+
+
 def _single_at(typing_context: Any, address: Any, k: Any) -> Any:
     """Return the k-th float32 from `address` on: the compiler sees that loops go along an array."""
 

@@ -143,10 +143,21 @@ def direct(function: F) -> F:
 
     That saves a hundred nanoseconds a call.
     """
+    compiled: F = _result(function).entry_point
+    return compiled
+
+
+def address(function: Callable[..., object]) -> int:
+    """Compile an entry whose arguments are declared, and return where it lies, for `instructions.call`."""
+    compiled = _result(function)
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+
+
+def _result(function: Callable[..., object]) -> Any:
     compiled: Any = function
     kinds = tuple(NUMBERS[kind] for name, kind in function.__annotations__.items() if name != "return")
     compiled.compile(kinds)
-    return compiled.overloads[kinds].entry_point
+    return compiled.overloads[kinds]
 
 
 def _compiled(function: F, **options: Any) -> F:

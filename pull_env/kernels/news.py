@@ -19,8 +19,6 @@ from pull_env.kernels.state import (
     PULL_COMES,
     REMOVE_COMES,
     REPEAT,
-    TROUBLED,
-    has,
     head_of,
     health_of,
     place_of,
@@ -105,14 +103,6 @@ def remove(system: int, router: int, server: int) -> None:
     """Let a remove-message come to `router`, which may hold no message of `server`."""
     if place_of(system, router, server).value >= 0:
         drop(system, router, server)
-
-
-@kernel
-def forget(system: int, server: int) -> None:
-    """End the announcement of `server`."""
-    server_of(system, server).holder = -1
-    if has(system, TROUBLED):
-        health_of(system, server).announcement += 1
 
 
 @kernel

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from pull_env.kernels.answers import note_answer
+from pull_env.kernels.aside import ASK, aside
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.messages import contains
-from pull_env.kernels.news import ask
 from pull_env.kernels.state import POLICY, RATE, TROUBLED, asked_of, has, head_of, law_of, pool_of, server_of
 from pull_env.kernels.stream import bits, drawn_server
 
@@ -33,7 +33,7 @@ def search(system: int, router: int, step: Any) -> int:
         head_of(system).answers = asked
         if not has(system, TROUBLED):
             head_of(system).probes += 2
-        elif not ask(system, server, True):
+        elif aside(system, ASK, server, 1) == 0.0:
             continue
         queue, pool = server_of(system, server).queue, server_of(system, server).pool
         note_answer(system, router, server, queue, step)

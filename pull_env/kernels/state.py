@@ -113,6 +113,7 @@ HEAD = np.dtype(
         ("queued", np.int64),  # calendar clock: servers in the heap
         ("free", np.int64),  # calendar clock: first free cell of `waiting`
         # troubled systems
+        ("troubles", np.int64),  # address of what is called by `aside`
         ("conditions", np.int64),
         ("health", np.int64),
         ("soon", np.int64),
@@ -135,6 +136,7 @@ HEAD = np.dtype(
         ("customers", np.int64),  # what becomes of those at a server that fails: WAIT, LOST or AGAIN
         ("key", np.uint64),  # decides when servers fail and routers restart
         ("asking", np.float64),  # time that the customer at hand, or the one placed last, waited for answers
+        ("service", np.float64),  # time that the customer placed last will be in service
         ("doomed", np.int64),  # 1: the customer placed last will be lost with its server
         ("failed", np.int64),  # accepted customers that are lost, or will be, with a server that fails
         ("stale", np.int64),  # pull-messages that did not hold any more when they came

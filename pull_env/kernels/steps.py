@@ -6,12 +6,11 @@ import math
 from typing import Any
 
 from pull_env.kernels.answers import note_answer
-from pull_env.kernels.health import is_open
+from pull_env.kernels.aside import ASK, BEST_OPEN, aside
 from pull_env.kernels.index import count_lowest, lowest_level, pick_lowest
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.memory import length_at, recall, remember, time_at
 from pull_env.kernels.messages import choose, contains, drop
-from pull_env.kernels.news import ask
 from pull_env.kernels.search import search
 from pull_env.kernels.state import (
     BY_DELAY,
@@ -104,7 +103,7 @@ def probe(system: int, router: int, step: Any) -> int:
         asked += 1
         head_of(system).answers = asked
         if has(system, TROUBLED):
-            answers = ask(system, server, step.stop_at >= 0.0)
+            answers = aside(system, ASK, server, step.stop_at >= 0.0) != 0.0
             silent_of(system, asked - 1).value = not answers
             if not answers:
                 continue
@@ -192,7 +191,7 @@ def inspect(system: int, step: Any) -> int:
     if has(system, TROUBLED):
         head.asking += 2.0 * head.delay  # full information is never lost, and takes a mean time
         if head.closed > 0:
-            return best_open(system, step.rank)
+            return int(aside(system, BEST_OPEN, step.rank, 0))
     if has(system, CALENDAR) and step.rank == BY_WORK and not any_idle(system):
         return least_work(system)
     J, index = head_of(system).J, head_of(system).by_queue
@@ -212,38 +211,6 @@ def inspect(system: int, step: Any) -> int:
                 return pick_lowest(index, j, pool_of(system, j).start + pool_of(system, j).size, k)
             k -= count_lowest(index, j)
     return -1
-
-
-@kernel
-def best_open(system: int, rank: int) -> int:
-    """Return the best server of those that accept customers, a random one of equals: O(n).
-
-    Of all, as empty, if none does.
-    """
-    n, least, speed, ties = head_of(system).n, math.inf, 0.0, 0
-    for server in range(n):
-        value, rate = merit_of(system, server, rank)
-        if value < least or (value == least and rate > speed):
-            least, speed, ties = value, rate, 0
-        ties += value == least and rate == speed
-    k = below(bits(system, POLICY) & LOW, ties)
-    for server in range(n):
-        if merit_of(system, server, rank) == (least, speed):
-            if k == 0:
-                return server
-            k -= 1
-    return -1
-
-
-@kernel
-def merit_of(system: int, server: int, rank: int) -> tuple[float, float]:
-    """Return what a server is compared by: smaller first value, then larger second."""
-    if not is_open(system, server):
-        return math.inf, 0.0
-    rate = pool_of(system, server_of(system, server).pool).rate
-    if rank == BY_WORK:
-        return work_left(system, server), 0.0
-    return promise(server_of(system, server).queue, rate, rank), rate if rank == BY_QUEUE_THEN_SPEED else 0.0
 
 
 @kernel

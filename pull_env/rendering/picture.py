@@ -34,6 +34,7 @@ RAMP = np.array(
     ],
     np.uint8,
 )
+CLOSED = (92, 96, 112)  # accepts nothing: grey, like nothing of the ramp
 FIRST_POOL, LAST_POOL = (186, 236, 218), (0, 128, 96)  # of messages; pools between lie between
 
 
@@ -41,8 +42,8 @@ def rgb_array(simulator: Simulator) -> Pixels:
     """Return a picture of a simulator, (height, 960, 3) uint8; the height depends on the scenario only.
 
     Bars are routers, as high as they hold messages, stacked by pool; cells are servers, coloured by queue
-    length. The router and the server of the last customer are framed blue, the servers it asked white. The
-    router at hand is underlined.
+    length, grey while they accept nothing. The router and the server of the last customer are framed blue,
+    the servers it asked white. The router at hand is underlined.
 
     Args:
         simulator: One that was reset; it is left as it is.
@@ -105,11 +106,13 @@ def pool_colour(pool: int, pools: int) -> Colour:
 def _draw_pool(canvas: Canvas, shot: Snapshot, layout: Layout, pool: int) -> Integers:
     """Draw the servers of a pool, and return x and y of the cell of each, (servers, 2)."""
     kind = shot.scenario.pools[pool]
-    middle, cells = grouped(shot.queues[shot.starts[pool] : shot.starts[pool + 1]], layout.servers_per_cell)
+    servers = slice(shot.starts[pool], shot.starts[pool + 1])
+    values = np.where(shot.closed[servers], -1, shot.queues[servers])
+    middle, cells = grouped(values, layout.servers_per_cell)
     x, y = PLOT_LEFT, int(layout.tops[pool])
     rows = -(-middle.size // layout.columns)
     colours = np.full((rows * layout.columns, 3), BACKGROUND, np.uint8)
-    colours[: middle.size] = RAMP[level(middle)]
+    colours[: middle.size] = np.where(middle[:, None] < 0, CLOSED, RAMP[level(np.maximum(middle, 0))])
     canvas.grid(x, y, colours.reshape(rows, layout.columns, 3), layout.pitch, layout.gap)
     canvas.fill(MARGIN, y, 14, 14, pool_colour(pool, len(shot.scenario.pools)))
     canvas.write(MARGIN + 22, y, f"{kind.size:,} at {kind.rate:g}", TEXT)
@@ -151,6 +154,9 @@ def _draw_foot(canvas: Canvas, shot: Snapshot, layout: Layout) -> None:
     for colour, name in zip(RAMP.tolist(), LEVEL_NAMES, strict=True):
         canvas.fill(x, y, side, side, tuple(colour))
         x = canvas.write(x + side + 6, y, f"{name} ", TEXT)
+    if shot.scenario.faults is not None and shot.scenario.faults.blocks:
+        canvas.fill(x, y, side, side, CLOSED)
+        x = canvas.write(x + side + 6, y, "closed ", TEXT)
     for colour, name in ((ASKED, "asked"), (SENT, "chosen")):
         canvas.ring(x + 2, y + 2, side - 4, side - 4, colour)
         x = canvas.write(x + side + 6, y, f"{name} ", TEXT)

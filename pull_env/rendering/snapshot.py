@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.kernels.state import CALENDAR
+from pull_env.kernels.state import CALENDAR, TROUBLED
 from pull_env.results import measures
 from pull_env.system import Simulator
 
@@ -36,6 +36,7 @@ class Snapshot:
     Attributes:
         scenario: The system.
         queues: (n,) customers at each server.
+        closed: (n,) bool, whether a server accepts nothing, as it is down or drained.
         starts: (J + 1,) first server of each pool, and n.
         held: (R, J) pull-messages that each router holds, by pool.
         router: The router at hand; -1: a trace has ended.
@@ -48,6 +49,7 @@ class Snapshot:
         target: Server that the last customer was sent to; -1: none was placed yet.
         asked: Servers asked for the last customer, in order.
         blocked: Whether the last customer was blocked.
+        doomed: Whether it will be lost with its server, which will fail before.
     """
 
     def __init__(self, simulator: Simulator) -> None:
@@ -55,6 +57,7 @@ class Snapshot:
         arrays, head = simulator.arrays, simulator.arrays.head[0]
         self.scenario = simulator.scenario
         self.queues: Integers = arrays.servers["queue"]
+        self.closed = _closed(simulator)
         self.starts = np.append(arrays.pools["start"], self.scenario.servers)
         self.held: Integers = arrays.lists["held"]
         self.router = int(head["router"])
@@ -71,7 +74,7 @@ class Snapshot:
         self.target = int(head["target"]) if self.placed else -1
         answers = int(head["answers"])
         self.asked: Integers = np.arange(self.scenario.servers) if answers < 0 else arrays.asked[:answers]
-        self.blocked = bool(head["lost"])
+        self.blocked, self.doomed = bool(head["lost"]), bool(head["doomed"])
         self._wait_of_last = float(head["wait"])
 
     def pool_of(self, server: int) -> int:
@@ -89,7 +92,17 @@ class Snapshot:
         else:
             asked = f"asked {_listed(self.asked.tolist())}"
         end = "blocked" if self.blocked else f"wait {self._wait_of_last:.3g}"
+        end += ", then lost" if self.doomed else ""
         return f"router {self.sender} {asked}, chose {self.target} of pool {self.pool_of(self.target)}: {end}"
+
+
+def _closed(simulator: Simulator) -> npt.NDArray[np.bool_]:
+    arrays = simulator.arrays
+    if not arrays.head["traits"][0] & TROUBLED:
+        return np.zeros(simulator.scenario.servers, np.bool_)
+    drained = arrays.conditions["open"][arrays.servers["pool"]] == 0
+    closed: npt.NDArray[np.bool_] = drained | (arrays.health["period"] % 2 == 1)
+    return closed
 
 
 def _listed(servers: Sequence[int]) -> str:

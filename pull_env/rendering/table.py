@@ -37,12 +37,18 @@ def ansi(simulator: Simulator) -> str:
 
 
 def _pools(shot: Snapshot) -> Table:
-    """Return a line for each pool: what it is, and how many of its servers have each queue length."""
-    table = _table("pool", "servers", "rate", "buffer", "customers", *_levels("queue"))
+    """Return a line for each pool: what it is, and how many of its servers have each queue length.
+
+    Where servers may be down or drained, how many are closed as well.
+    """
+    closes = shot.scenario.faults is not None and shot.scenario.faults.blocks
+    table = _table("pool", "servers", "rate", "buffer", "customers", *_levels("queue"), *["closed"] * closes)
     for j, pool in enumerate(shot.scenario.pools):
         queues = shot.queues[shot.starts[j] : shot.starts[j + 1]]
         limit = "-" if pool.buffer is None else str(pool.buffer)
-        table.add_row(str(j), str(pool.size), f"{pool.rate:g}", limit, str(queues.sum()), *_counts(queues))
+        closed = [str(shot.closed[shot.starts[j] : shot.starts[j + 1]].sum())] * closes
+        what = str(j), str(pool.size), f"{pool.rate:g}", limit, str(queues.sum())
+        table.add_row(*what, *_counts(queues), *closed)
     return table
 
 

@@ -20,7 +20,7 @@ LEARN["maskable-ppo"], LEARN["qr-dqn"] = LEARN["ppo"], LEARN["dqn"]
 def short(monkeypatch):
     """Make evaluations short, and return what makes the arguments of a short run."""
     monkeypatch.setattr(curve, "RUNS", 8)
-    monkeypatch.setattr(curve, "FILL", 50)
+    monkeypatch.setattr(curve, "SETTLE", 4)
     monkeypatch.setattr(curve, "UPDATE", 64)
     monkeypatch.setattr(cloning, "UPDATES", 250)
 

@@ -1,5 +1,6 @@
 """The learning curve: what is evaluated and averaged, and that the best is kept."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -9,7 +10,7 @@ from agents import train
 from agents.algorithms import actor, load, router
 from agents.curve import CURVE, Examiner, read_best
 from baselines.rows import read_rows
-from pull_env.scenario import load_scenario
+from pull_env.scenario import Pool, Scenario, load_scenario
 
 SCENARIO = load_scenario("small-mixed")
 
@@ -30,6 +31,9 @@ def test_the_best_of_the_curve_is_kept(short, tmp_path, capsys):
     assert {name: best[name] for name in ("customers", "weights", "choice", "cost")} == {
         name: least[name] for name in ("customers", "weights", "choice", "cost")
     }
+    kept = [row["cost"]["mean"] for row in rows if row["best"]]
+    assert kept == sorted(kept, reverse=True)
+    assert kept[-1] == best["cost"]["mean"]
     model, configuration, _ = load(folder)
     examiner = Examiner.of(SCENARIO, "ppo", (64, 64), 256, configuration["seed"])
     assert examiner.examine(actor(model), best["choice"]).cost.mean == best["cost"]["mean"]
@@ -70,3 +74,22 @@ def test_an_examination_is_repeated_and_leaves_random_generators_alone(short):
     assert first == second
     assert torch.equal(before[0], torch.get_rng_state())
     assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_a_router_that_is_never_stable_is_kept_and_said_to_be_so(short, tmp_path, capsys):
+    (tmp_path / "hot.toml").write_text("load = 3.0\n[[pools]]\nsize = 2\nrate = 1.0\n")
+    args = dataclasses.replace(short(tmp_path / "run"), scenario=str(tmp_path / "hot.toml"))
+    train.run(args)
+    assert "unstable" in capsys.readouterr().out
+    assert read_best(tmp_path / "run")["cost"]["mean"] is None
+    assert [row["best"] for row in read_rows(tmp_path / "run" / CURVE)].count(True) == 1
+    assert load(tmp_path / "run")
+
+
+def test_a_large_system_is_filled_by_a_plain_rule_and_a_small_one_by_the_router():
+    def before(servers):
+        scenario = Scenario((Pool(servers, 1.0),), routers=2, load=0.5)
+        return Examiner.of(scenario, "ppo", (8,), 300, 0)._before()
+
+    assert before(40) == {"warmup": 2_000, "fill_customers": 0}
+    assert before(1_000) == {"warmup": 5_000, "fill_customers": 45_000}

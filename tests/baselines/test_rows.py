@@ -67,7 +67,7 @@ def test_a_row_says_where_and_with_what(made: dict[str, Any]) -> None:
 
 
 def test_heavy_packages_are_listed_only_where_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("torch", "stable_baselines3"):
+    for module in rows.PACKAGES_IF_LOADED:
         monkeypatch.delitem(sys.modules, module, raising=False)
     assert set(rows.versions()) == {"numpy", "numba", "gymnasium"}
     monkeypatch.setitem(sys.modules, "torch", math)

@@ -88,20 +88,21 @@ def test_candidates_suit_their_scenario_and_pay_for_what_they_know(name: str) ->
         assert Policy.from_dict(policy.to_dict()) == policy
         assert len(encode(policy.steps, scenario)) == len(policy.steps)
         assert policy.announce is None or policy.announce.recipient == "uniform" or policy.announce.sample
-    assert len(set(policies)) > 120  # blind ones are few
+    assert len(set(policies)) > 75  # half of them search, which leaves little to choose
     kinds = {step.kind for policy in policies for step in policy.steps}
-    assert kinds == {"take", "send", "probe"}
+    assert kinds == {"take", "send", "probe", "search"}
 
 
 def test_a_search_begins_with_what_is_well_known() -> None:
     scenario = load_scenario("two-speeds")
     trials = [optuna.trial.FixedTrial(known) for known in space.well_known(scenario)]
-    first, probing, more, two, until_idle = [space.candidate(trial, scenario) for trial in trials]  # type: ignore[arg-type]
+    first, probing, more, two, until_idle, searching = [space.candidate(trial, scenario) for trial in trials]  # type: ignore[arg-type]
     assert (first.steps, first.announce) == (make("pull-fastest").steps, Announce())
     assert probing.steps == (Take(order="fastest"), Probe(weights="rate", at_most=3, stop_at=0.0))
     assert more.steps == (Take(order="fastest"), *make("probe-until-idle").steps)
     assert (two.steps, two.announce) == ((Probe(weights="rate"),), None)
     assert until_idle.steps == make("probe-until-idle").steps
+    assert (searching.steps, searching.announce) == (make("pandora").steps, make("pandora").announce)
 
 
 def test_it_holds_few_pools_and_a_stop_in_time_units() -> None:

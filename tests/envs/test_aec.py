@@ -230,11 +230,11 @@ def test_equal_mixtures_are_the_run_of_the_control_env():
         seen, reward, _, ended, info = inner.step(action)
         assert set(truncated.values()) == {ended}
         weights = [infos[agent]["customers"] for agent in env.possible_agents]
-        local = np.average([observations[a][:20] for a in env.possible_agents], axis=0, weights=weights)
-        np.testing.assert_allclose(local, seen[:20], atol=1e-6)
+        local = np.average([observations[a][:22] for a in env.possible_agents], axis=0, weights=weights)
+        np.testing.assert_allclose(local, seen[:22], atol=1e-6)
         assert all(value == pytest.approx(reward, rel=1e-12) for value in rewards.values())
         assert infos["router_0"]["time"] == info["time"]
-        assert np.array_equal(observations["router_3"][:20], looks(inner, 3))
+        assert np.array_equal(observations["router_3"][:22], looks(inner, 3))
 
 
 def looks(env, router):

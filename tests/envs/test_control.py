@@ -88,7 +88,7 @@ def test_what_it_sees_is_the_mean_of_what_routers_see():
     looks = [router.look(k) for k in range(10)]
     np.testing.assert_allclose(first[:22], np.mean([look[0] for look in looks], axis=0), atol=1e-6)
     np.testing.assert_allclose(first[22:24], np.mean([look[1][:2] for look in looks], axis=0), atol=1e-6)
-    assert first[22:].tolist() == [0.0, 0.0, 0.0]
+    assert first[24:].tolist() == [0.0, 0.0, 0.0]
     for k in (2, 0, 1, 2):
         sights, finds, costs, waits, messages = [], [], [], [], []
         for _ in range(50):
@@ -119,7 +119,7 @@ def test_what_it_sees_is_the_mean_of_what_routers_see():
 def test_presets_stay_within_the_space(name):
     env = ControlEnv(name, customers=2000)
     assert (
-        len(control_names(env.scenario)) == env.observation_space.shape[0] == 9 * len(env.scenario.pools) + 7
+        len(control_names(env.scenario)) == env.observation_space.shape[0] == 10 * len(env.scenario.pools) + 7
     )
     observation, _ = env.reset(seed=0)
     env.action_space.seed(0)

@@ -62,7 +62,7 @@ ONE_OF_EACH = ("two-speeds", "small-mixed", "finite-buffers")
 VIEW_FIELDS = {
     "head": {"traits", "asked", "Q", "F"},
     "routers": {"seen", "gap", "empty"},
-    "lists": {"answer", "idle"},
+    "lists": {"answer", "idle", "came"},
 }
 
 
@@ -154,7 +154,7 @@ def test_a_driver_names_a_step_without_counterpart(step):
 
 def observe_messages(env: RouterEnv, held: list[int]) -> np.ndarray:
     observation = env.reset(seed=0)[0]
-    observation[3::8][: len(held)] = [h / (1 + h) for h in held]
+    observation[3::9][: len(held)] = [h / (1 + h) for h in held]
     return observation
 
 
@@ -190,7 +190,7 @@ def test_a_driver_takes_one_observation_and_one_with_state():
     action, _ = driver.predict(env.reset(seed=0)[0], deterministic=True)
     assert action.shape == ()
     env.step(action)
-    with pytest.raises(ValueError, match="observation has 12 entries: it must have 20 at least"):
+    with pytest.raises(ValueError, match="observation has 12 entries: it must have 22 at least"):
         driver.predict(np.zeros(12, np.float32))
 
 

@@ -44,7 +44,9 @@ def cost_of(env: RouterEnv) -> float:
     )
     messages = sum(int(arrays.head[name][0]) for name in COUNTERS)
     return float(
-        prices.wait * wait.sum() + prices.block * arrays.pools["blocked"].sum() + prices.message * messages
+        prices.wait * wait.sum()
+        + prices.block * (arrays.pools["blocked"].sum() + int(arrays.head["failed"][0]))
+        + prices.message * messages
     )
 
 

@@ -19,6 +19,7 @@ from pull_env.encoding import encode
 from pull_env.envs.aec import aec_env, parallel_env
 from pull_env.envs.control import ControlEnv
 from pull_env.envs.dispatch import DispatchEnv
+from pull_env.envs.observation import observation_names
 from pull_env.envs.play import play
 from pull_env.envs.router import RouterEnv
 from pull_env.laws import Erlang, Hyperexponential, Pareto
@@ -118,8 +119,9 @@ def test_routers_as_agents(scenario):
 
 def phases_seen(scenario, customers=3000):
     env = RouterEnv(scenario, customers=customers + 1, observation="with-state")
-    seen = [env.reset(seed=2)[0][-1]]
-    seen += [env.step(0)[0][-1] for _ in range(customers - 1)]
+    phase = observation_names(scenario, with_state=True).index("state: arrival phase")
+    seen = [env.reset(seed=2)[0][phase]]
+    seen += [env.step(0)[0][phase] for _ in range(customers - 1)]
     feed, fed = workload_of(scenario)(np.random.SeedSequence(2, spawn_key=(0, 0))), []
     while sum(map(len, fed)) < customers:
         fed.append(feed.draw(4096).phases)
