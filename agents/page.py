@@ -80,11 +80,12 @@ more steps. Validation is on customers that neither candidates nor the scores ab
 way stands in `curve.jsonl`. `python -m agents.reproduce NAME --check` trains a router again and compares the
 weights, to the bit.
 
-What they began with: `pandora` (batches, bursty, failures, hot-router); `tuned` (heavy-tailed, two-speeds);
-the best of about fifty chains, one parameter changed at a time (hot-spot-moves, slow-news; that script was
-not kept). Tried besides, and left by validation: bursty from `tuned` (no gain), hot-spot-moves from `pandora`
-(no gain), failures in a narrower search (no gain). A first run on two-speeds, by another form of the network, was
-dropped whatever its score. Training had a share of two busy cores, so wall times say little.
+What they began with: `pandora` (batches, bursty, failures, hot-router); `tuned` (heavy-tailed, two-
+speeds); the best of about fifty chains, one parameter changed at a time (hot-spot-moves, slow-news; that
+script was not kept). Tried besides, and left by validation: bursty from `tuned` (no gain), hot-spot-moves
+from `pandora` (no gain), failures in a narrower search (no gain). A first run on two-speeds, by another
+form of the network, was dropped whatever its score. Training had a share of two busy cores, so wall times
+say little.
 """
 
 
