@@ -96,9 +96,12 @@ class Contest:
         other = self.named(name)
         return None if other is None else difference(self.learned, other)
 
-    def priced(self, price: float) -> Contest:
-        """Return the contest at another price, of those that do not look at it."""
-        return Contest(tuple(at_price(found, price) for found in self.rows if not found["reads_price"]))
+    def priced(self, price: float, simulated: Iterable[Row] = ()) -> Contest:
+        """Return the contest at another price; rows of those that look at it were `simulated` there."""
+        if price == self.learned["scenario"]["content"]["prices"]["message"]:
+            return self
+        blind = (at_price(found, price) for found in self.rows if not found["reads_price"])
+        return Contest((*blind, *simulated))
 
 
 def contests(rows: Iterable[Row], part: str) -> dict[tuple[str, str], Contest]:

@@ -17,13 +17,13 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 import baselines
-from agents.page import page
+from agents.page import PRICES, page, price_name
 from agents.shelf import Trained, load_trained, trained_names
 from baselines.leaderboard import default_policies
 from baselines.rivals import tuned
 from baselines.rows import checkout, read_rows, row, write_rows
 from pull_env.arrivals import Bursts, HotRouter
-from pull_env.policy import Policy
+from pull_env.policy import Policy, Search
 from pull_env.scenario import Scenario
 from pull_env.seeds import spawn_seeds
 from pull_env.simulation import check, simulate
@@ -31,9 +31,10 @@ from pull_env.terminal import bar, command_line, console, exit_status
 
 HERE = Path(__file__).parent
 ROWS, PAGE = "rows.jsonl", "README.md"
-ABROAD = ("pull", "pull-fastest", "balanced(2)")  # beside the tuned policy, where routers are transferred
+ABROAD = ("balanced(2)",)  # beside the tuned policy, where routers are transferred
 SIZES = (20, 1_000, 10_000)
 OTHER_LOADS = (-0.1, 0.1)
+KEY = ("customers", "replications", "warmup", "seed")
 PHASED = 4  # times the customers, where these come in phases that last for thousands
 
 
@@ -64,7 +65,7 @@ class Task:
     """One simulation.
 
     Attributes:
-        part: `preset`, where routers were trained, or `transfer`.
+        part: `preset`, where routers were trained, `price`, where messages cost otherwise, or `transfer`.
         system: What differs from the preset, in words; empty: nothing.
         role: `learned`, `tuned`, `start` (the chain that training began with), or `baseline`.
         trained: The router that it is beside.
@@ -81,22 +82,21 @@ class Task:
 
     def run(self, args: Args) -> dict[str, int]:
         """Return how much is simulated, and on which seed."""
-        warmup = max(args.warmup, 10 * self.scenario.servers if not args.quick else 0)
         seed = spawn_seeds(args.seed, 1, "report of trained routers")[0]
+        if self.part == "transfer":  # many systems: a quarter of the customers, half the replications
+            warmup = max(args.warmup, 0 if args.quick else 10 * self.scenario.servers)
+            customers, replications = max(1, args.customers // 4), max(2, args.replications // 2)
+            return {"customers": customers, "replications": replications, "warmup": warmup, "seed": seed}
         phased = isinstance(self.scenario.arrivals, Bursts) or isinstance(self.scenario.shares, HotRouter)
-        longer = PHASED if phased and self.part == "preset" else 1
-        return {
-            "customers": args.customers * longer,
-            "replications": args.replications,
-            "warmup": warmup,
-            "seed": seed,
-        }
+        customers = args.customers * (PHASED if phased else 1)
+        run = {"customers": customers, "replications": args.replications, "warmup": args.warmup}
+        return {**run, "seed": seed}
 
     def key(self, args: Args) -> tuple[Any, ...]:
         """Return what tells its row from others."""
         run = self.run(args)
         where = (self.part, self.system, self.role, self.trained.name)
-        return (*where, self.scenario.digest, self.policy.digest, *run.values())
+        return (*where, self.scenario.digest, self.policy.digest, *(run[name] for name in KEY))
 
 
 def tasks(args: Args) -> Iterator[Task]:
@@ -106,11 +106,20 @@ def tasks(args: Args) -> Iterator[Task]:
         known = [("learned", trained.policy), ("tuned", tuned(trained.scenario)), ("start", trained.start)]
         own = [(role, policy) for role, policy in known if policy is not None]
         few = [("baseline", baselines.make(rival)) for rival in ABROAD]
-        many = few if args.quick else [("baseline", policy) for policy in default_policies()]
+        many = (
+            [*few, ("baseline", baselines.make("pull"))]
+            if args.quick
+            else [("baseline", policy) for policy in default_policies()]
+        )
         for role, policy in (*own, *many):
             yield Task("preset", "", role, trained, trained.scenario, policy)
+        for price in PRICES:
+            scenario = replace(trained.scenario, prices=replace(trained.scenario.prices, message=price))
+            for role, policy in (*own[:2], ("baseline", baselines.make("pandora"))):
+                if reads_price(policy) and scenario != trained.scenario:
+                    yield Task("price", price_name(price), role, trained, scenario, policy)
         for system, scenario in abroad(trained.scenario, args.quick):
-            for role, policy in (*own, *few):
+            for role, policy in (*own[:2], *few):
                 yield Task("transfer", system, role, trained, scenario, policy)
 
 
@@ -134,13 +143,20 @@ def measure(args: Args, task: Task, command: str) -> dict[str, Any]:
     result = simulate(task.scenario, task.policy, workers=args.workers, **task.run(args))
     found = row(task.scenario, task.policy, result, command=command, workers=args.workers)
     samples = {"cost": result.cost.samples, "messages": result.messages["total"].samples}
-    network = task.policy.network
-    # in a network from a chain the weights of the price and the load, which never changed, stay 0
-    reads_price = network is not None and bool(network.layers[0][0][:, -2].any())
     told = {"part": task.part, "system": task.system, "role": task.role, "trained": task.trained.name}
-    told |= {"reads_price": reads_price or task.policy.name == "pandora", "key": list(task.key(args))}
+    told |= {"reads_price": reads_price(task.policy), "key": list(task.key(args))}
     training = {"training": task.trained.training} if task.role == "learned" else {}
     return {**found, **told, **training, "samples": samples}
+
+
+def reads_price(policy: Policy) -> bool:
+    """Return whether what a policy does depends on the price of a message.
+
+    In a network that began as a chain the weights of the price and the load, which never changed, are 0.
+    """
+    network = policy.network
+    weighs = network is not None and bool(network.layers[0][0][:, -2].any())
+    return weighs or any(isinstance(step, Search) for step in policy.steps)
 
 
 def known(rows: Iterable[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:

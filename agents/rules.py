@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.envs.catalog import default_catalog
+from pull_env.envs.catalog import default_catalog, mean_service_time
 from pull_env.envs.observation import POOL_NAMES, local_size, observation_names
 from pull_env.kernels.observe import POOL_CONSTANTS, POOL_ENTRIES
-from pull_env.policy import Announce, Network, Policy, PolicyError, Probe, Recall, Send, Step, Take
+from pull_env.policy import Announce, Network, Policy, PolicyError, Probe, Recall, Search, Send, Step, Take
 from pull_env.scenario import Scenario
 
 Floats = npt.NDArray[np.float64]
@@ -128,6 +128,11 @@ def beside(own: tuple[Step, ...], scenario: Scenario) -> Iterator[Step]:
         yield from asking_otherwise(last, scenario)
         yield replace(last, pool=None, weights="rate")
         yield from (replace(last, pool=pool, weights="uniform") for pool in pools)
+    elif isinstance(last, Search):
+        yield from asking_otherwise(last, scenario)
+        remembering = Probe(weights="rate", stop_at=mean_service_time(scenario), rank="delay", recall=True)
+        few = [min(asked, scenario.servers) for asked in (1, 4)]
+        yield from (replace(remembering, at_most=asked) for asked in few)
     else:
         yield from (Send(pool) for pool in pools)
         yield from (
@@ -136,10 +141,10 @@ def beside(own: tuple[Step, ...], scenario: Scenario) -> Iterator[Step]:
 
 
 def asking_otherwise(last: Step, scenario: Scenario) -> tuple[Step, ...]:
-    """Return the probes that differ from a chain's last step in how many servers they ask; none if it asks
+    """Return the steps that differ from a chain's last one in how many servers they ask; none if it asks
     none.
     """
-    if not isinstance(last, Probe):
+    if not isinstance(last, Probe | Search):
         return ()
     numbers = {min(asked, scenario.servers) for asked in ASKED} - {last.at_most}
     return tuple(replace(last, at_most=asked) for asked in sorted(numbers))

@@ -22,6 +22,7 @@ from pull_env.policy import (
     Policy,
     Probe,
     Recall,
+    Search,
     Send,
     Take,
     load_policy,
@@ -78,6 +79,7 @@ CHAINS = [
     Policy("a", (Take(order="fastest"), Probe(pool=1, at_most=3, stop_at=1.0, recall=True)), Announce(2)),
     Policy("b", (Take(2, "oldest"), Recall(0), Send(weights="rate")), Announce(withdraw=False), Memory(3)),
     Policy("c", (Probe(weights="rate", at_most=2, replace=True),)),
+    Policy("d", (Take(order="fastest"), Search(at_most=4)), Announce(), Memory(16)),
 ]
 
 
