@@ -70,6 +70,7 @@ def commands():
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("readme")  # one after the other: a command may need what another made
 @pytest.mark.parametrize("words", list(commands()), ids=" ".join)
 def test_commands_run(words, tmp_path_factory):
     """Run every command as it stands, from the checkout, in the order of the README; results go elsewhere."""

@@ -11,7 +11,7 @@ from test_workload_scenario import arrivals, laws
 from test_workload_twin import quick
 
 import baselines
-from pull_env import Drain, Faults, News, Pool, Scenario
+from pull_env import Drain, Faults, News, Pool, Prices, Scenario
 from pull_env.encoding import encode
 from pull_env.kernels import state
 from pull_env.laws import Empirical
@@ -61,6 +61,14 @@ def test_every_trouble(case, name):
 def test_many_policies_under_all_at_once(policy):
     scenario = replace(MIXED, **WORKLOADS["all"], **CASES["all"])
     run_both(*pair(scenario, policy, 5, workload=poisson(scenario)), stops=(1, 40, 200))
+
+
+def test_a_search_goes_on_until_somebody_answers():
+    """Where waiting costs nothing one answer is enough; but one that does not come is none."""
+    scenario = replace(MIXED, prices=Prices(wait=0.0), faults=Faults(up=1.0, down=2.0))
+    simulator, run, naive = pair(scenario, baselines.make("pandora"), 2, workload=poisson(scenario))
+    run_both(simulator, run, naive, stops=(1, 40, 300))
+    assert naive.count["probes"] > 1.4 * 341  # requests, and answers to a third of them
 
 
 times = st.floats(0.3, 20)

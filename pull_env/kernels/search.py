@@ -23,7 +23,7 @@ def search(system: int, router: int, step: Any) -> int:
     best, least, asked = -1, math.inf, 0
     while asked < at_most:
         pool = most_promising(system, router, asked) if asked > 0 else -1
-        if pool >= 0 and least <= law_of(system, router, pool).reservation:
+        if best >= 0 and pool >= 0 and least <= law_of(system, router, pool).reservation:
             break
         server = drawn_server(system, pool, RATE, bits(system, POLICY))
         while contains(head_of(system).asked, asked, server):
