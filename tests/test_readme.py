@@ -69,18 +69,24 @@ def commands():
                     yield words
 
 
+def chains():
+    """Return the commands that build on one another, in the order of the README, and each of the others."""
+    chain = [words for words in commands() if any(word.startswith("runs/") for word in words)]
+    return [chain, *([words] for words in commands() if words not in chain)]
+
+
 @pytest.mark.slow
-@pytest.mark.xdist_group("readme")  # one after the other: a command may need what another made
-@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
-def test_commands_run(words, tmp_path_factory):
-    """Run every command as it stands, from the checkout, in the order of the README; results go elsewhere."""
-    folder = tmp_path_factory.getbasetemp()
-    words = [str(folder / word) if word.startswith("runs/") else word for word in words]
-    if words[2].startswith("baselines.") or words[3] == "bench":
-        words += ["--out", str(folder / f"board-{len(words)}")]
-    done = subprocess.run([sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+@pytest.mark.parametrize("chain", chains(), ids=lambda chain: " ".join(chain[0]))
+def test_commands_run(chain, tmp_path):
+    """Run every command as it stands, from the checkout; results go elsewhere."""
+    for words in chain:
+        words = [str(tmp_path / word) if word.startswith("runs/") else word for word in words]
+        if words[2].startswith("baselines.") or words[3] == "bench":
+            words += ["--out", str(tmp_path / f"board-{len(words)}")]
+        command = [sys.executable, *words[1:]]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
 
 
 @pytest.mark.slow
