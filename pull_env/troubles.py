@@ -39,7 +39,8 @@ class News:
     so by the customer that it sends there. An answer says what is true when the customer is placed, and the
     customer has waited for it before it joins a queue: for the sum of the answers where they are asked one by
     one, for the latest where all are asked at once. A look at all servers is never lost, and takes two
-    delays.
+    delays. A server that samples routers, to announce itself to the one that holds fewest messages, has done
+    so ahead of time: that takes no time, and is never lost.
 
     Attributes:
         delay: Mean time that a message takes.
