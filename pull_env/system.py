@@ -210,8 +210,9 @@ class Simulator:
         self._check_events()
         arrays = self.arrays
         arrays.events = grow(arrays.events, int(arrays.head["pending"][0]) + more)
-        old, arrays.soon = arrays.soon, np.zeros(arrays.events.size, state.HEAP)
-        arrays.soon[: old.size] = old
+        if arrays.soon.size < arrays.events.size:
+            old, arrays.soon = arrays.soon, np.zeros(arrays.events.size, state.HEAP)
+            arrays.soon[: old.size] = old
 
     def _check_events(self) -> None:
         """Refuse to go on where there was no room for an event."""
@@ -263,9 +264,9 @@ class Simulator:
             by_held=Index.of(self._router_count, n + 1),
             work=np.zeros(n if calendar else 1, state.WORK),
             heap=np.zeros(n if calendar else 1, state.HEAP),
-            conditions=condition_records(self.scenario) if troubled else np.zeros(1, state.CONDITION),
+            conditions=np.zeros(J if troubled else 1, state.CONDITION),
             health=np.zeros(n if troubled else 1, state.HEALTH),
-            drains=drain_records(self.scenario) if troubled else np.zeros(0, state.DRAIN),
+            drains=np.zeros(int(head["drainings"]), state.DRAIN),
             law=np.zeros((Q, J), np.int64),
             waiting=free_cells(state.CELL, 0, 1),
             soon=np.zeros(1, state.HEAP),

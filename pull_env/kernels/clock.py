@@ -169,11 +169,8 @@ def admit(system: int, server: int) -> float:
 @kernel
 def enqueue(system: int, server: int, found: int) -> float:
     """Fix the wait of the customer at hand at `server`, FCFS; return it."""
-    head, work, pool = (
-        head_of(system),
-        work_of(system, server),
-        pool_of(system, server_of(system, server).pool),
-    )
+    head, work = head_of(system), work_of(system, server)
+    pool = pool_of(system, server_of(system, server).pool)
     service = head.size / pool.rate
     starts = head.now if found == 0 else work.clear
     if has(system, TROUBLED):
