@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.kernels import state
+from pull_env.kernels.instructions import LANES
 from pull_env.kernels.jit import address
 
 Array = npt.NDArray[Any]
@@ -221,6 +222,11 @@ class Arrays:
 def whole_lines(size: int) -> int:
     """Return `size` bytes rounded up to whole cache lines."""
     return -(-size // LINE) * LINE
+
+
+def whole_lanes(count: int) -> int:
+    """Return `count` numbers rounded up to whole vectors."""
+    return -(-count // LANES) * LANES
 
 
 def lines(size: int) -> Array:

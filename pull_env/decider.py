@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.arrays import Array, lines
-from pull_env.kernels.instructions import LANES
+from pull_env.arrays import Array, lines, whole_lanes
 from pull_env.kernels.network import LAYER, NETWORK, decide, judge
 from pull_env.network import Network
 
@@ -22,7 +21,7 @@ class Decider:
         sizes = network.sizes
         self._layers: Array = np.zeros(len(network.layers), LAYER)
         self._record: Array = np.zeros(1, NETWORK)
-        self._seen, self._chances = singles(whole(sizes[0])), np.zeros(sizes[-1])
+        self._seen, self._chances = singles(whole_lanes(sizes[0])), np.zeros(sizes[-1])
         self._parts = [_laid_out(*layer) for layer in network.layers]
         self._record["depth"], self._record["entries"] = len(network.layers), sizes[0]
         self._record["actions"], self._record["relu"] = sizes[-1], network.activation == "relu"
@@ -67,11 +66,6 @@ class Decider:
             self._record[name] = part.ctypes.data
 
 
-def whole(size: int) -> int:
-    """Return `size` rounded up to a multiple of LANES."""
-    return -(-size // LANES) * LANES
-
-
 def singles(*shape: int) -> npt.NDArray[np.float32]:
     """Return float32 numbers of 0, the first of which begins a cache line."""
     return lines(4 * int(np.prod(shape))).view(np.float32).reshape(shape)
@@ -80,6 +74,6 @@ def singles(*shape: int) -> npt.NDArray[np.float32]:
 def _laid_out(weights: Array, biases: Array) -> tuple[Array, Array, Array]:
     """Return weights, (inputs, outputs), biases, and room for what the layer gives, of whole LANES each."""
     outputs, inputs = weights.shape
-    across, added = singles(whole(inputs), whole(outputs)), singles(whole(outputs))
+    across, added = singles(whole_lanes(inputs), whole_lanes(outputs)), singles(whole_lanes(outputs))
     across[:inputs, :outputs], added[:outputs] = weights.T, biases
-    return across, added, singles(whole(outputs))
+    return across, added, singles(whole_lanes(outputs))

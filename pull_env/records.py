@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pull_env.arrays import Array
+from pull_env.arrays import Array, whole_lanes
 from pull_env.kernels import state, stream, tally
-from pull_env.kernels.instructions import LANES
 from pull_env.policy import Announce, Memory
 from pull_env.scenario import Scenario
 from pull_env.troubles import Faults, News
@@ -23,7 +22,7 @@ def head_record(scenario: Scenario, announce: Announce | None, memory: Memory, t
     total = scenario.total_arrival_rate + scenario.capacity
     head["n"], head["J"], head["R"], head["traits"] = n, J, scenario.routers, traits
     head["G"], remembered = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
-    head["M"] = -(-remembered // LANES) * LANES
+    head["M"] = whole_lanes(remembered)
     head["Q"] = tally.BINS if calendar else state.LEVELS
     head["tick"] = 1.0 if calendar else 1.0 / total
     head["arrival_cut"] = round(scenario.total_arrival_rate / total * 2**32)
