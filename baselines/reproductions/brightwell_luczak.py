@@ -92,15 +92,17 @@ class Length:
 
 # Customers a server, as a share of the limit's, at which blind sending ends and the policy takes over.
 STARTS = {"empty": 0.0, "long queues": 1.3, "below": 0.92, "above": 1.0}
+FAR, NEAR = ("empty", "long queues"), ("below", "above")
 
 ONE = Regime(0.25, 0.6)  # k = 1
 TWO = Regime(0.5, 0.3)
 TWO_AT_MOST = Regime(0.45, 0.4)  # so many choices that none is longer
 THREE = Regime(0.75, 0.3)
 LARGEST = Regime(0.3, 0.2)  # so few choices that a million servers can be simulated
+ONE_LARGEST = Regime(0.1, 0.34)  # at a load so low that a million servers come to rest, and none is longer
 
 Sizes = Sequence[tuple[Regime, Sequence[int], float]]  # sizes, and the path as a share of k d^(k-1) log n
-Large = Sequence[tuple[Regime, int, float, float]]  # n, time units of the path and counted
+Large = Sequence[tuple[Regime, int, Sequence[str], float, float]]  # n, starts, time of the path and counted
 QUICK: Sizes = (
     (ONE, (300, 3000), 1.5),
     (TWO, (1000, 3000), 0.6),
@@ -113,12 +115,14 @@ FULL: Sizes = (
     (TWO_AT_MOST, (1000, 3000, 5000), 0.6),
     (THREE, (1000, 2000, 5000), 0.3),
     (LARGEST, (3000, 10_000, 30_000), 0.6),
+    (ONE_LARGEST, (10_000, 100_000), 2.0),
 )
-QUICK_LARGE: Large = ((LARGEST, 100_000, 10.0, 8.0),)
+QUICK_LARGE: Large = ((LARGEST, 100_000, NEAR, 10.0, 8.0),)
 FULL_LARGE: Large = (
-    (TWO, 100_000, 60.0, 30.0),
-    (LARGEST, 100_000, 30.0, 30.0),
-    (LARGEST, 1_000_000, 12.0, 8.0),
+    (TWO, 100_000, NEAR, 60.0, 30.0),
+    (LARGEST, 100_000, NEAR, 30.0, 30.0),
+    (LARGEST, 1_000_000, NEAR, 12.0, 8.0),
+    (ONE_LARGEST, 1_000_000, ("empty",), 8.0, 4.0),
 )
 
 
@@ -128,15 +132,15 @@ def tasks(setup: Setup) -> Iterator[Callable[[], Row]]:
 
 
 def measurements(setup: Setup, sizes: Sizes, large: Large) -> Iterator[Callable[[], Row]]:
-    """Yield measurements from an empty system and from long queues; of large systems, from near the limit."""
+    """Yield measurements from an empty system and from long queues; of large systems, from where is said."""
     for regime, several, part in sizes:
-        for n, start in product(several, ("empty", "long queues")):
+        for n, start in product(several, FAR):
             path = part * regime.time_scale(n)
             counted = 2 * path if n <= 3000 else path  # small systems fluctuate more
             length = Length(path + 2 * excess(regime, n, start), counted, 8)
             yield partial(run, setup, regime, n, start, length)
-    for regime, n, path, counted in large:
-        for start in ("below", "above"):
+    for regime, n, starts, path, counted in large:
+        for start in starts:
             yield partial(run, setup, regime, n, start, Length(path, counted, 2))
 
 

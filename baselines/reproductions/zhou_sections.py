@@ -229,13 +229,14 @@ def _polynomial(rows: Sequence[Row]) -> Section:
     header, table = _by_load(rows, found, lambda n, rule: str(n) if rule in ("r = x^1.5", "random") else "")
     decided = {(n, rule): is_one(mine, level) for (n, rule), mine in found.items() if rule in POLYNOMIAL}
     large = [None if x is None else not x for (_, rule), x in decided.items() if rule != "r = x^0.5"]
+    highest = max(row["point"]["load"] for row in rows if row["point"]["rule"] == "random")
     alike = together(holds(mine, n, level) for (n, rule), mine in found.items() if rule == "r = x^1.5")
     return Section(
         "A threshold that grows like a polynomial is too large",
         "The threshold must grow slower than a polynomial of the mean number of customers. Where it "
         "outgrows that number nearly all servers are below it, and routing is random.",
-        "As above, r = ceil(x^a) with a = 1/2, 1 and 3/2; the last and random routing up to load 0.99, as "
-        f"their queues relax slowly. {FIT} {GROWS}",
+        "As above, r = ceil(x^a) with a = 1/2, 1 and 3/2; the last two and random routing up to load "
+        f"{highest:g}, as their queues relax slowly. {FIT} {GROWS}",
         header,
         table,
         together(large),
