@@ -17,6 +17,11 @@ SETTING = (
     "(power-of-d). Starts: an empty system; long queues, which blind sending makes before the policy takes "
     "over, until there are 1.3 times the customers of the limit. 8 replications, of a million servers 2. "
 )
+MILLION = 1_000_000
+AT_REST = (
+    "Where k = 1 hardly a customer waits, and a million servers come to rest in a few service times: they "
+    "start empty, for 8 of them, and 4 more count. "
+)
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
@@ -76,8 +81,14 @@ def _place(row: Row) -> tuple[str, ...]:
 PLACE = ("alpha, beta", "k", "n", "d", "start")
 
 
+def at(row: Row, n: int, start: str) -> bool:
+    """Tell whether a row is of n servers from a start."""
+    return bool(row["point"]["n"] == n and row["point"]["start"] == start)
+
+
 def _one_length(rows: Sequence[Row]) -> Section:
     told = [row for row in rows if row["extra"]["bound"] > 0.0]
+    at_rest = AT_REST if any(at(row, MILLION, "empty") for row in rows) else ""
     holds = [above(value(row, "share"), row["extra"]["bound"]) for row in told]
     grows = {
         key: _rises_in_all([value(row, "share") for row in ladder])
@@ -92,9 +103,7 @@ def _one_length(rows: Sequence[Row]) -> Section:
         "largest systems are seen from either side instead (below, above), 2 replications each: blind "
         "sending up to 0.92 times or once the customers of the limit, then the policy for about d service "
         "times or more, before the time that counts; the stationary mean is to be expected between the two. "
-        "Where k = 1 customers seldom meet, and a million servers come to rest in a few service times: there "
-        "from an empty system, for 8 of them and then 4 that count. Limit: the supermarket model at this "
-        "load and d, u_k - u_(k+1).",
+        f"{at_rest}Limit: the supermarket model at this load and d, u_k - u_(k+1).",
         header=(*PLACE, "load", "share of length k", "limit", "at least"),
         table=[
             (

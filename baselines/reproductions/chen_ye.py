@@ -14,7 +14,8 @@ import numpy as np
 
 from baselines.registry import make
 from baselines.reproductions.chen_ye_figure import figure
-from baselines.reproductions.chen_ye_sections import LEAST, sections
+from baselines.reproductions.chen_ye_large import LEAST
+from baselines.reproductions.chen_ye_sections import sections
 from baselines.reproductions.heavy_traffic import LOOKS, REPLICATIONS, Run, run_at, scaled
 from baselines.reproductions.study import Row, Setup, Study, measured
 from pull_env.encoding import encode
