@@ -258,6 +258,8 @@ CHAINS = [  # with what no named policy has
     Policy("oldest of a pool", (Take(pool=0, order="oldest"), Cycle(weights="rate")), Announce(threshold=2)),
     Policy("fewest of two", (Take(order="fastest"), Inspect()), Announce(recipient="fewest", sample=2)),
     Policy("stale, below 2", (Take(), Probe(stop_at=0.6, rank="delay")), Announce(2, withdraw=False)),
+    # Who holds a customer may get another, after a router looked ahead to when it would idle.
+    Policy("below 2, least work", (Take(pool=1), Inspect(rank="work")), Announce(threshold=2)),
 ]
 REMEMBER = [
     Policy("recall", (Recall(), Probe(at_most=3))),
