@@ -110,6 +110,13 @@ def test_infinite_buffers_are_followed_as_far_as_it_matters(name):
     assert found.p_block < 1e-12
 
 
+def test_the_digits_that_both_buffers_cut_at_90_give():
+    """The oracle has 12.814435 for JIQ of these servers without limits: it is PULL where buffers end at 90."""
+    cut = Scenario((Pool(1, 1.0, 90), Pool(1, 2.0, 90)), arrival_rate=2.4)
+    assert solve(cut, baselines.make("pull")).mean_number == pytest.approx(12.814435, abs=1e-6)
+    assert solve(cut, baselines.make("sed")).mean_number == pytest.approx(UNLIMITED["sed"], abs=1e-6)
+
+
 TWO_EQUAL = {  # load; E[N] of two equal servers without limits
     0.8: {"jsq": 4.72918, "jbt(8)": 6.41192, "jbt(4)": 5.47094, "jbt(2)": 5.15921, "jiq": 5.53846},
     0.9: {"jsq": 9.85484, "jbt(8)": 11.97918, "jbt(4)": 10.78772, "jbt(2)": 10.90083, "jiq": 12.21429},
