@@ -47,6 +47,7 @@ from pull_env.kernels.state import (
 from pull_env.kernels.stream import (
     HALF,
     LOW,
+    U,
     below,
     bits,
     pool_of_tick,
@@ -142,14 +143,17 @@ def depart(system: int, server: int) -> None:
     busy = place.queue > 0
     if has(system, KEEP_QUEUE_INDEX) and busy:
         lower_level(head_of(system).by_queue, place.pool, pool.start + pool.size, server, place.queue)
-    queue, elapsed = place.queue - busy, head.now - head.since
+    found, elapsed = place.queue, head.now - head.since
+    queue = found - busy
     idle = busy & (queue == 0)
     place.queue = queue
     pool.inside -= busy
     pool.busy -= idle
     pool.area += elapsed if busy else 0.0
     pool.busy_area += elapsed if idle else 0.0
-    if head.threshold > 0 and busy & (queue < head.threshold) & (place.holder < 0):
+    # Busy before, and fewer than the threshold now: one comparison of what cannot be foreseen, as -1, which
+    # is what an idle server gives, is more than any threshold if it is read as a number without sign.
+    if U(found - 1) < U(head.threshold) and place.holder < 0:
         if has(system, TROUBLED) and not is_open(system, server):
             return
         announce(system, server)

@@ -37,10 +37,10 @@ from pull_env.kernels.stream import LOW, below, bits
 @kernel
 def contains(numbers: int, count: int, item: int) -> bool:
     """Return whether `item` is among the first `count` of the int32 array at address `numbers`."""
-    found = False
-    for k in range(count):
-        found |= integer_at(numbers, k).value == item
-    return found
+    k = 0  # it ends early: few are, so that its end can be foreseen
+    while k < count and integer_at(numbers, k).value != item:
+        k += 1
+    return k < count
 
 
 @kernel
@@ -141,9 +141,11 @@ def slot_chosen(system: int, router: int, pool: int, order: int, drawn: np.uint6
 @kernel
 def slot_picked(system: int, router: int, pool: int, k: int) -> int:
     """Return where the k-th message lies that `router` holds from `pool`, of all (-1) pool by pool."""
-    at, before, total = max(pool, 0), 0, 0
+    at, before = max(pool, 0), 0
     if pool < 0:
-        for j in range(head_of(system).J - 1):  # no early end: it could not be foreseen, which costs more
+        total = list_of(system, router, 0).held  # one or two pools do without a loop, as in `pool_of_tick`
+        at, before = int(k >= total), total if k >= total else 0
+        for j in range(1, head_of(system).J - 1):  # no early end: it could not be foreseen, which costs more
             total += list_of(system, router, j).held
             at += k >= total
             before = total if k >= total else before

@@ -53,11 +53,10 @@ def place(system: int, chain: int, steps: int) -> None:
     head.answers = 0
     if has(system, TROUBLED):
         head.asking = 0.0
-    server = -1
-    for k in range(steps):
+    server, k = -1, 0
+    while server < 0 and k < steps:  # `range` takes ten instructions more
         server = serve(system, router, step_at(chain, k))
-        if server >= 0:
-            break
+        k += 1
     assign(system, router, server)
 
 

@@ -134,8 +134,9 @@ def server_at_random(system: int, pool: int, drawn: np.uint64) -> Any:
 @kernel
 def pool_of_tick(system: int, half: np.uint64) -> Any:
     """Return the pool of a server drawn by rate, from 32 random bits that are no arrival."""
-    head, pool = head_of(system), 0
-    for j in range(head.J - 1):
+    head = head_of(system)
+    pool: Any = np.int64(half >= pool_at(head.pools, 0).until)
+    for j in range(1, head.J - 1):  # one or two pools do without a loop, of which the compiler makes vectors
         pool += half >= pool_at(head.pools, j).until  # a sum, as where it ends could not be foreseen
     return pool
 
