@@ -85,6 +85,7 @@ class Arrays:
     health: Array  # (n,) HEALTH
     drains: Array  # (drains,) DRAIN
     law: Array  # (Q, J) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
+    rings: Array  # (STREAMS + 1,) RING  random numbers drawn ahead; the last: COMING
     waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
     soon: Array  # (cells,) HEAP  events that are no departures
     events: Array  # (cells,) EVENT  what they are, the free ones linked

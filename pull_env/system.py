@@ -26,6 +26,7 @@ from pull_env.scenario import Scenario
 Floats = npt.NDArray[np.float64]
 
 NUMBERS = [name for name in state.HEAD.names or () if name not in (*ADDRESSES, "F", "cells", "troubles")]
+LARGE = 200_000  # servers, of 16 bytes, that do not fit the second cache: from here on plain runs look ahead
 EVENTS_EACH = 4  # of a customer: a pull-message, a remove-message, and room for what servers do meanwhile
 
 
@@ -104,7 +105,9 @@ class Simulator:
         if len(tables) > 1:
             raise PolicyError(f"steps have {len(tables)} different tables of lookup: there can be only one")
         self._table = tables.pop() if tables else None
-        self._rollout = run.rollout_plain if self._traits == state.PLAIN else run.rollout
+        plain = self._traits == state.PLAIN
+        self._ahead = plain and scenario.servers >= LARGE
+        self._rollout = run.rollout_ahead if self._ahead else run.rollout_plain if plain else run.rollout
         self._asked = max(1, widest(steps, scenario))
         self._feed: Feed | None = None
         self._fed_all = False
@@ -268,6 +271,7 @@ class Simulator:
             health=np.zeros(n if troubled else 1, state.HEALTH),
             drains=np.zeros(int(head["drainings"]), state.DRAIN),
             law=np.zeros((Q, J), np.int64),
+            rings=np.zeros(state.STREAMS + 1 if self._ahead else 1, state.RING),
             waiting=free_cells(state.CELL, 0, 1),
             soon=np.zeros(1, state.HEAP),
             events=free_cells(state.EVENT, 0, 1),

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 
+from pull_env.kernels.ahead import foresee_tick
 from pull_env.kernels.announce import announce
 from pull_env.kernels.answers import RECENT
 from pull_env.kernels.aside import HAPPEN, STAY, aside
@@ -24,8 +25,10 @@ from pull_env.kernels.heap import pop, push, sink
 from pull_env.kernels.index import lower_level, raise_level
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.state import (
+    AHEAD,
     ARRIVALS,
     CALENDAR,
+    COMING,
     KEEP_QUEUE_INDEX,
     KEEP_VIEW,
     TROUBLED,
@@ -36,6 +39,7 @@ from pull_env.kernels.state import (
     integer_at,
     pool_of,
     real_at,
+    ring_of,
     router_of,
     server_of,
     work_of,
@@ -43,6 +47,7 @@ from pull_env.kernels.state import (
 from pull_env.kernels.stream import (
     HALF,
     LOW,
+    U,
     below,
     bits,
     pool_of_tick,
@@ -72,6 +77,8 @@ def tick(system: int) -> bool:
     head = head_of(system)
     head.now += 1.0
     drawn = bits(system, ARRIVALS)
+    if has(system, AHEAD):
+        foresee_tick(system)
     low, high = drawn & LOW, drawn >> HALF
     if low < head.arrival_cut:
         arrive(system, weighted_router(system, high))
@@ -115,6 +122,8 @@ def arrive(system: int, router: int) -> None:
     """Put the next customer into the hands of `router`."""
     head = head_of(system)
     head.router = router
+    if has(system, AHEAD):
+        ring_of(system, COMING).place += 1
     if has(system, KEEP_VIEW):
         asked = router_of(system, router)
         asked.gap += RECENT * (head.now - asked.seen - asked.gap)
@@ -134,14 +143,17 @@ def depart(system: int, server: int) -> None:
     busy = place.queue > 0
     if has(system, KEEP_QUEUE_INDEX) and busy:
         lower_level(head_of(system).by_queue, place.pool, pool.start + pool.size, server, place.queue)
-    queue, elapsed = place.queue - busy, head.now - head.since
+    found, elapsed = place.queue, head.now - head.since
+    queue = found - busy
     idle = busy & (queue == 0)
     place.queue = queue
     pool.inside -= busy
     pool.busy -= idle
     pool.area += elapsed if busy else 0.0
     pool.busy_area += elapsed if idle else 0.0
-    if head.threshold > 0 and busy & (queue < head.threshold) & (place.holder < 0):
+    # Busy before, and fewer than the threshold now: one comparison of what cannot be foreseen, as -1, which
+    # is what an idle server gives, is more than any threshold if it is read as a number without sign.
+    if U(found - 1) < U(head.threshold) and place.holder < 0:
         if has(system, TROUBLED) and not is_open(system, server):
             return
         announce(system, server)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pull_env.kernels.instructions import prefetch
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.messages import slot_picked
+from pull_env.kernels.messages import held_of, slot_picked
 from pull_env.kernels.state import (
     ARRIVALS,
     INTEGER,
@@ -15,9 +15,7 @@ from pull_env.kernels.state import (
     SERVER,
     TAKE,
     head_of,
-    list_of,
     pool_of,
-    router_of,
     step_at,
 )
 from pull_env.kernels.stream import HALF, LOW, below, peek, pool_of_tick, server_at_random, weighted_pool
@@ -71,5 +69,4 @@ def fetch_chosen(system: int, chain: int) -> None:
 @kernel
 def held(system: int, pool: int) -> int:
     """Return how many messages of `pool` (-1: of all) the router at hand holds."""
-    router = head_of(system).router
-    return router_of(system, router).held if pool < 0 else list_of(system, router, pool).held
+    return held_of(system, head_of(system).router, pool)

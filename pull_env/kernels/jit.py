@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -135,7 +135,16 @@ def kernel(function: F) -> F:
 
 def entry(function: F) -> F:
     """Compile `function` on its first call from Python, without the interpreter's lock, and cache it."""
-    return _compiled(function, cache=True)
+    compiled: Any = _compiled(function, cache=True)
+    cache = compiled._cache
+
+    def load(signature: Any, context: Any) -> Any:
+        """Load machine code without all that the compiler knows of Python and numpy, which takes longer."""
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(signature, context)
+
+    cache.load_overload = load
+    return cast("F", compiled)
 
 
 def direct(function: F) -> F:

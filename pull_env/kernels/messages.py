@@ -6,6 +6,8 @@ chain by age.
 
 from __future__ import annotations
 
+import numpy as np
+
 from pull_env.kernels.index import lower_level, raise_level
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.state import (
@@ -35,10 +37,10 @@ from pull_env.kernels.stream import LOW, below, bits
 @kernel
 def contains(numbers: int, count: int, item: int) -> bool:
     """Return whether `item` is among the first `count` of the int32 array at address `numbers`."""
-    found = False
-    for k in range(count):
-        found |= integer_at(numbers, k).value == item
-    return found
+    k = 0  # it ends early: few are, so that its end can be foreseen
+    while k < count and integer_at(numbers, k).value != item:
+        k += 1
+    return k < count
 
 
 @kernel
@@ -114,28 +116,36 @@ def leave_ages(system: int, router: int, server: int) -> None:
 @kernel
 def choose(system: int, router: int, pool: int, order: int) -> int:
     """Return a server whose message `router` holds, from `pool` (-1: any), by `order`; -1: none."""
-    held = list_of(system, router, pool).held if pool >= 0 else router_of(system, router).held
-    if held == 0:
+    if held_of(system, router, pool) == 0:
         return -1
     if has(system, KEEP_AGE) and order == OLDEST:
         return oldest(system, router, pool)
-    if order == FASTEST and pool < 0:
-        return pick_fastest(system, router)
-    return pick(system, router, pool, below(bits(system, POLICY) & LOW, held))
+    slot = slot_chosen(system, router, pool, order, bits(system, POLICY))
+    return int(integer_at(head_of(system).slots, slot).value)
 
 
 @kernel
-def pick(system: int, router: int, pool: int, k: int) -> int:
-    """Return the server of the k-th message that `router` holds from `pool`, of all (-1) pool by pool."""
-    return int(integer_at(head_of(system).slots, slot_picked(system, router, pool, k)).value)
+def held_of(system: int, router: int, pool: int) -> int:
+    """Return how many messages of `pool` (-1: of all) `router` holds."""
+    return list_of(system, router, pool).held if pool >= 0 else router_of(system, router).held
+
+
+@kernel
+def slot_chosen(system: int, router: int, pool: int, order: int, drawn: np.uint64) -> int:
+    """Return where, in the array of slots, the message lies that random bits pick, by RANDOM or FASTEST."""
+    if order == FASTEST and pool < 0:
+        return slot_of_fastest(system, router, drawn)
+    return slot_picked(system, router, pool, below(drawn & LOW, held_of(system, router, pool)))
 
 
 @kernel
 def slot_picked(system: int, router: int, pool: int, k: int) -> int:
-    """Return where, in the array of slots, the message lies that `pick` returns."""
-    at, before, total = max(pool, 0), 0, 0
+    """Return where the k-th message lies that `router` holds from `pool`, of all (-1) pool by pool."""
+    at, before = max(pool, 0), 0
     if pool < 0:
-        for j in range(head_of(system).J - 1):  # no early end: it could not be foreseen, which costs more
+        total = list_of(system, router, 0).held  # one or two pools do without a loop, as in `pool_of_tick`
+        at, before = int(k >= total), total if k >= total else 0
+        for j in range(1, head_of(system).J - 1):  # no early end: it could not be foreseen, which costs more
             total += list_of(system, router, j).held
             at += k >= total
             before = total if k >= total else before
@@ -143,16 +153,16 @@ def slot_picked(system: int, router: int, pool: int, k: int) -> int:
 
 
 @kernel
-def pick_fastest(system: int, router: int) -> int:
-    """Return the server of one of the messages that `router` holds from the fastest pools of its holdings."""
+def slot_of_fastest(system: int, router: int, drawn: np.uint64) -> int:
+    """Return where one of the messages lies that `router` holds from the fastest pools of its holdings."""
     least, held = fastest_held(system, router), 0
     for j in range(head_of(system).J):
         held += list_of(system, router, j).held if pool_of(system, j).rate >= least else 0
-    k = below(bits(system, POLICY) & LOW, held)
+    k = below(drawn & LOW, held)
     for j in range(head_of(system).J):
         if pool_of(system, j).rate >= least:
             if k < list_of(system, router, j).held:
-                return pick(system, router, j, k)
+                return slot_picked(system, router, j, k)
             k -= list_of(system, router, j).held
     return -1
 

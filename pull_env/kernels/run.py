@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pull_env.kernels.ahead import look_ahead, look_no_further
 from pull_env.kernels.announce import hold, settle_message
 from pull_env.kernels.clock import admit, advance
 from pull_env.kernels.health import is_open
@@ -10,6 +11,8 @@ from pull_env.kernels.memory import note_assignment
 from pull_env.kernels.observe import observe, outcome_at, view_at
 from pull_env.kernels.state import (
     ADDRESS,
+    ADDRESS_BITS,
+    AHEAD,
     KEEP_MEMORY,
     MESSAGES,
     POLICY,
@@ -50,11 +53,10 @@ def place(system: int, chain: int, steps: int) -> None:
     head.answers = 0
     if has(system, TROUBLED):
         head.asking = 0.0
-    server = -1
-    for k in range(steps):
+    server, k = -1, 0
+    while server < 0 and k < steps:  # `range` takes ten instructions more
         server = serve(system, router, step_at(chain, k))
-        if server >= 0:
-            break
+        k += 1
     assign(system, router, server)
 
 
@@ -100,11 +102,19 @@ def rollout_plain(system: int, chain: int, steps: int, customers: int) -> int:
     return loop(system & ADDRESS, chain, steps, customers)
 
 
+@entry
+def rollout_ahead(system: int, chain: int, steps: int, customers: int) -> int:
+    """Do what `rollout_plain` does, for a system whose servers do not lie close to the processor."""
+    return loop(system & ADDRESS | AHEAD << ADDRESS_BITS, chain, steps, customers)
+
+
 @kernel
 def loop(system: int, chain: int, steps: int, customers: int) -> int:
     """Do what `rollout` does."""
     head = head_of(system)
     placed = 0
+    if has(system, AHEAD):
+        look_ahead(system)
     while True:
         if head.router >= 0:
             if placed == customers:
@@ -114,6 +124,8 @@ def loop(system: int, chain: int, steps: int, customers: int) -> int:
         advance(system)
         if head.router < 0:
             break
+    if has(system, AHEAD):
+        look_no_further(system)
     return placed
 
 

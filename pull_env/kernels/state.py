@@ -26,6 +26,9 @@ WAIT_OCTAVES = (-30, 50)
 ARRIVALS, MESSAGES, POLICY, NEWS, FAULTS = range(5)  # sources of chance, each with a stream of its own
 STREAMS = 5
 
+DRAWN_AHEAD = 32  # random numbers of a stream, a power of 2
+COMING = STREAMS  # the ring of those numbers of ARRIVALS that bring a customer
+
 ANSWERS = 16  # last answers of a pool by which a router searches
 
 # The traits of a run, as bits of `head.traits` and of the handle of the system: what the policy needs kept
@@ -37,6 +40,7 @@ CHOOSY = 128  # a server chooses the router that it announces itself to
 COMPLETE = 256  # a router remembers every server, entry k being that of server k
 TROUBLED = 512  # messages take time or get lost, or servers fail: events other than departures may happen
 KEEP_LAW = 1024
+AHEAD = 2048  # random numbers are drawn ahead of their use, to fetch what they point at: see `ahead`
 PLAIN = 0  # a Markov clock and the simplest messages: the kernels have a loop of its own for it
 
 ADDRESS_BITS = 48  # a handle is the address of the head and, above these bits, the traits
@@ -91,6 +95,7 @@ HEAD = np.dtype(
     [
         *USED_ALWAYS.descr,  # first, as few cache lines as can be
         ("F", np.int64),
+        ("rings", np.int64),
         ("sent", np.int64),  # pull-messages sent since the start: the age of a message
         ("messages", np.int64),
         ("ages", np.int64),
@@ -169,6 +174,14 @@ POOL = np.dtype(
         ("service", np.float64),  # calendar clock: sum of service times of accepted customers
     ],
     align=True,
+)
+
+RING = np.dtype(  # random numbers drawn ahead, at places modulo DRAWN_AHEAD
+    [
+        ("drawn", np.uint64, (DRAWN_AHEAD,)),
+        ("place", np.int64),  # of the one used next; of a stream also where the next to be drawn will stand
+        ("end", np.int64),  # of COMING: where the next will stand
+    ]
 )
 
 SERVER = np.dtype(
@@ -299,6 +312,7 @@ SERVER_BYTES, SLOT_OFFSET = SERVER.itemsize, SERVER.fields["slot"][1]  # type: i
 # Arrays of plain numbers are read as records of one field.
 INTEGER = np.dtype([("value", np.int32)])
 COUNT = np.dtype([("value", np.int64)])
+NUMBER = np.dtype([("value", np.uint64)])
 REAL = np.dtype([("value", np.float64)])
 STREAM = np.dtype([("a", np.uint64), ("b", np.uint64), ("c", np.uint64), ("d", np.uint64)])
 
@@ -318,6 +332,7 @@ pool_at, router_at, list_at = records(POOL), records(ROUTER), records(LIST)
 step_at, cell_at, event_at = records(STEP), records(CELL), records(EVENT)
 stream_at, index_at = records(STREAM), records(INDEX)
 integer_at, count_at, real_at = records(INTEGER), records(COUNT), records(REAL)
+number_at = records(NUMBER)
 head_of = tagged(HEAD, ADDRESS_BITS)
 pool_of = elements(HEAD, ADDRESS_BITS, "pools", POOL)
 server_of = elements(HEAD, ADDRESS_BITS, "servers", SERVER)
@@ -327,8 +342,10 @@ work_of = elements(HEAD, ADDRESS_BITS, "work", WORK)
 asked_of = elements(HEAD, ADDRESS_BITS, "asked", INTEGER)  # names the server asked in this place
 condition_of = elements(HEAD, ADDRESS_BITS, "conditions", CONDITION)
 health_of = elements(HEAD, ADDRESS_BITS, "health", HEALTH)
+ring_of = elements(HEAD, ADDRESS_BITS, "rings", RING)
 silent_of = elements(HEAD, ADDRESS_BITS, "silent", INTEGER)  # 1: no answer came
 heap_at, law_at, drain_at = records(HEAP), records(LAW), records(DRAIN)
+RING_BYTES = RING.itemsize
 LAW_BYTES, QUEUES_OFFSET = LAW.itemsize, LAW.fields["queues"][1]  # type: ignore[index]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pull_env.kernels.ahead import foresee_drawn, foresee_taken
 from pull_env.kernels.answers import note_answer
 from pull_env.kernels.aside import ASK, BEST_OPEN, aside
 from pull_env.kernels.index import count_lowest, lowest_level, pick_lowest
@@ -13,6 +14,7 @@ from pull_env.kernels.memory import length_at, recall, remember, time_at
 from pull_env.kernels.messages import choose, contains, drop
 from pull_env.kernels.search import search
 from pull_env.kernels.state import (
+    AHEAD,
     BY_DELAY,
     BY_QUEUE_THEN_SPEED,
     BY_WORK,
@@ -56,7 +58,7 @@ def serve(system: int, router: int, step: Any) -> int:
     if step.kind == PROBE:
         return probe(system, router, step)
     if step.kind == SEND:
-        return drawn_server(system, step.pool, step.weights, bits(system, POLICY))
+        return send(system, step)
     if has(system, KEEP_QUEUE_INDEX) and step.kind == INSPECT:
         return inspect(system, step)
     if step.kind == CYCLE:
@@ -80,12 +82,23 @@ def take(system: int, router: int, step: Any) -> int:
     That is when `assign` withdraws it; a stale message is used up at once. It promises a length below the
     threshold, and that is what the router remembers.
     """
+    if has(system, AHEAD):
+        foresee_taken(system, step)
     server = choose(system, router, step.pool, step.order)
     if server >= 0:
         if has(system, STALE):
             drop(system, router, server)
         if has(system, KEEP_MEMORY):
             remember(system, router, server, head_of(system).threshold - 1)
+    return server
+
+
+@kernel
+def send(system: int, step: Any) -> int:
+    """Choose a server at random."""
+    server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
+    if has(system, AHEAD):
+        foresee_drawn(system, step.pool, step.weights)
     return server
 
 
@@ -99,6 +112,8 @@ def probe(system: int, router: int, step: Any) -> int:
         server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
         while not step.replace and contains(head_of(system).asked, asked, server):
             server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
+        if has(system, AHEAD):
+            foresee_drawn(system, step.pool, step.weights)
         asked_of(system, asked).value = server
         asked += 1
         head_of(system).answers = asked

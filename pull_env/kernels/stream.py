@@ -16,13 +16,27 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.kernels.jit import kernel
-from pull_env.kernels.state import RATE, STREAMS, head_of, pool_at, router_at, stream_of
+from pull_env.kernels.state import (
+    AHEAD,
+    DRAWN_AHEAD,
+    MESSAGES,
+    RATE,
+    RING_BYTES,
+    STREAMS,
+    has,
+    head_of,
+    number_at,
+    pool_at,
+    ring_of,
+    router_at,
+    stream_of,
+)
 
 U = np.uint64
 LOW = U(0xFFFFFFFF)
 HALF = U(32)
 WHOLE = U(1 << 32)
-S17, S19, S23, S41, S45 = U(17), U(19), U(23), U(41), U(45)
+S17, S19, S23, S34, S41, S45 = U(17), U(19), U(23), U(34), U(41), U(45)
 
 
 def spawn(seed: int, episode: int = 0) -> npt.NDArray[np.uint64]:
@@ -41,7 +55,44 @@ def peek(system: int, which: int) -> np.uint64:
 
 @kernel
 def bits(system: int, which: int) -> np.uint64:
-    """Draw 64 random bits from stream `which` of `system` and move it on."""
+    """Draw 64 random bits from stream `which` of `system` and move it on.
+
+    In a run that looks AHEAD they were drawn before, and the stream stands DRAWN_AHEAD draws further on: but
+    that of messages, whose lists are few and short at the end where they come.
+    """
+    if has(system, AHEAD) and which != MESSAGES:
+        cell = number_ahead(system, which, 0)
+        drawn = cell.value
+        cell.value = draw(system, which)
+        ring_of(system, which).place += 1
+        return drawn
+    return draw(system, which)
+
+
+@kernel
+def number_ahead(system: int, ring: int, k: int) -> Any:
+    """Return the cell of the random number of `ring` used after `k` others to come; -1: of the newest."""
+    place = (ring_of(system, ring).place + k) & (DRAWN_AHEAD - 1)
+    return number_at(head_of(system).rings + ring * RING_BYTES, place)
+
+
+@kernel
+def fill_ring(system: int, which: int) -> None:
+    """Draw the numbers that stream `which` is to be ahead by."""
+    for k in range(DRAWN_AHEAD):
+        number_ahead(system, which, k).value = draw(system, which)
+
+
+@kernel
+def rewind(system: int, which: int) -> None:
+    """Move stream `which` back to where it stands without what was drawn ahead."""
+    for _ in range(DRAWN_AHEAD):
+        undraw(system, which)
+
+
+@kernel
+def draw(system: int, which: int) -> np.uint64:
+    """Draw 64 random bits from the words of stream `which` of `system` and move them on."""
     words = stream_of(system, which)
     a, b, c, d = words.a, words.b, words.c, words.d
     drawn = peek(system, which)
@@ -53,6 +104,18 @@ def bits(system: int, which: int) -> np.uint64:
     c ^= shifted
     words.a, words.b, words.c, words.d = a, b, c, (d << S45) | (d >> S19)
     return drawn
+
+
+@kernel
+def undraw(system: int, which: int) -> None:
+    """Move stream `which` back by one draw."""
+    words = stream_of(system, which)
+    a, c, d = words.a, words.c, (words.d >> S45) | (words.d << S19)
+    a ^= d
+    mixed = words.b ^ c  # b ^ (b << 17), b being the word before
+    mixed ^= mixed << S17
+    b = mixed ^ (mixed << S34)
+    words.a, words.b, words.c, words.d = a, b, words.b ^ b ^ a, d ^ b
 
 
 @kernel
@@ -71,8 +134,9 @@ def server_at_random(system: int, pool: int, drawn: np.uint64) -> Any:
 @kernel
 def pool_of_tick(system: int, half: np.uint64) -> Any:
     """Return the pool of a server drawn by rate, from 32 random bits that are no arrival."""
-    head, pool = head_of(system), 0
-    for j in range(head.J - 1):
+    head = head_of(system)
+    pool: Any = np.int64(half >= pool_at(head.pools, 0).until)
+    for j in range(1, head.J - 1):  # one or two pools do without a loop, of which the compiler makes vectors
         pool += half >= pool_at(head.pools, j).until  # a sum, as where it ends could not be foreseen
     return pool
 
