@@ -66,6 +66,7 @@ class Arrays:
     pools: Array  # (J,) POOL
     routers: Array  # (R,) ROUTER
     lists: Array  # (R, J) LIST
+    short_law: Array  # (SHORT, J) int64  accepted customers by queue found (Markov) or by bin of their wait
     memory: Array  # (R, G) of `state.memory_row`  G groups of servers: the pools, or all in one
     laws: Array  # (R, J) LAW
     servers: Array  # (n,) SERVER
@@ -84,7 +85,7 @@ class Arrays:
     conditions: Array  # (J,) CONDITION
     health: Array  # (n,) HEALTH
     drains: Array  # (drains,) DRAIN
-    law: Array  # (Q, J) int64  accepted customers by queue found (Markov) or by bin of their wait (calendar)
+    long_law: Array  # (Q - SHORT, J) int64  the others
     rings: Array  # (STREAMS + 1,) RING  random numbers drawn ahead; the last: COMING
     waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
     soon: Array  # (cells,) HEAP  events that are no departures
@@ -135,7 +136,7 @@ class Arrays:
             self._set(owner, name, place)
         self._small = [(owner, name, self._get(owner, name), first) for owner, name, _, first in self._small]
         self._large = [(owner, name) for owner, name, array in self._parts() if array.nbytes > SMALL]
-        self._by_level = ("above",) if self.head["traits"][0] & state.CALENDAR else ("law", "above")
+        self._by_level = ("above",) if self.head["traits"][0] & state.CALENDAR else ("long_law", "above")
         self.link()
 
     def twin(self, room: Array) -> Arrays:
@@ -161,6 +162,11 @@ class Arrays:
     def streams(self) -> Array:
         """The random streams, (STREAMS, 4) uint64, which lie in the head."""
         return self.head["streams"][0]  # type: ignore[no-any-return]
+
+    @property
+    def law(self) -> Array:
+        """The accepted customers by queue found (Markov) or by bin of their wait (calendar), (Q, J) int64."""
+        return np.concatenate([self.short_law, self.long_law])
 
     def extent(self) -> int:
         """Return how many bytes the small arrays take side by side."""
@@ -232,7 +238,8 @@ def whole_lanes(count: int) -> int:
 
 def lines(size: int) -> Array:
     """Return `size` bytes of 0, uint8, the first of which begins a cache line."""
-    bytes_ = np.zeros(size + LINE, np.uint8)
+    bytes_ = np.empty(size + LINE, np.uint8)  # not `zeros`, which takes no large pages of memory
+    bytes_[...] = 0
     first = -bytes_.ctypes.data % LINE
     return bytes_[first : first + size]
 
@@ -252,8 +259,8 @@ def bare(name: str, array: Array) -> Array:
 
 
 def levels(name: str, array: Array) -> Array:
-    """Return a law, or `above` of an index, with the levels first, (levels, groups)."""
-    return array if name == "law" else array.T
+    """Return a long law, or `above` of an index, with the levels first, (levels, groups)."""
+    return array if name == "long_law" else array.T
 
 
 def wipe(levels: Array) -> None:

@@ -100,7 +100,7 @@ class Recorder:
         self._arrays, self._address = simulator.arrays, simulator.address
         settle_all(self._address)
         self._head, self._pools = [self._arrays.head.copy()], [self._arrays.pools.copy()]
-        self._law = self._arrays.law.copy()
+        self._law = self._arrays.law
 
     def mark(self) -> None:
         """End a batch, and begin the next."""
@@ -110,8 +110,9 @@ class Recorder:
 
     def counts(self) -> Counts:
         """Return what was kept."""
-        used = int(np.flatnonzero(self._arrays.law.any(axis=1))[-1]) + 1
-        law = (self._arrays.law[:used] - self._law[:used]).T
+        law = self._arrays.law
+        used = int(np.flatnonzero(law.any(axis=1))[-1]) + 1
+        law = (law[:used] - self._law[:used]).T
         return Counts(np.concatenate(self._head), np.stack(self._pools), law)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pull_env.arrays import ADDRESSES, Array, Arrays, Index, shell
 from pull_env.encoding import keeps, needs_calendar, rules, widest
 from pull_env.kernels import faults, run, state, stream
+from pull_env.kernels.memory import UNKNOWN
 from pull_env.policy import Announce, Lookup, Memory, PolicyError, Step
 from pull_env.records import (
     condition_records,
@@ -252,6 +253,7 @@ class Simulator:
             pools=np.zeros(J, state.POOL),
             routers=np.zeros(R, state.ROUTER),
             lists=np.zeros((R, J), state.LIST),
+            short_law=np.zeros((state.SHORT, J), np.int64),
             memory=np.zeros(remembered, state.memory_row(int(head["M"]))),
             laws=np.zeros((R, J) if self._traits & state.KEEP_LAW else (1, 1), state.LAW),
             servers=np.zeros(n, state.SERVER),
@@ -270,7 +272,7 @@ class Simulator:
             conditions=np.zeros(J if troubled else 1, state.CONDITION),
             health=np.zeros(n if troubled else 1, state.HEALTH),
             drains=np.zeros(int(head["drainings"]), state.DRAIN),
-            law=np.zeros((Q, J), np.int64),
+            long_law=np.zeros((Q - state.SHORT, J), np.int64),
             rings=np.zeros(state.STREAMS + 1 if self._ahead else 1, state.RING),
             waiting=free_cells(state.CELL, 0, 1),
             soon=np.zeros(1, state.HEAP),
@@ -291,9 +293,7 @@ class Simulator:
         arrays.lists["oldest"] = arrays.lists["newest"] = -1
         arrays.servers["holder"] = arrays.servers["slot"] = -1
         arrays.messages[...] = -1
-        arrays.lists["slots"] = (
-            scenario.servers * np.arange(scenario.routers)[:, None] + arrays.pools["start"]
-        )
+        arrays.lists["best"] = UNKNOWN
         self._forget()
         if self._table is not None:
             arrays.limits[:], arrays.table[:] = self._table.limits, self._table.servers

@@ -125,8 +125,8 @@ def test_small_arrays_lie_side_by_side_each_on_its_own_lines():
         spans += [first, first + getattr(held, name).nbytes]
     assert spans == sorted(spans)
     assert spans[-1] - spans[0] <= held.room.size == held.extent()
-    assert held.law.nbytes > arrays.SMALL
-    assert not np.shares_memory(held.law, held.room)
+    assert held.long_law.nbytes > arrays.SMALL
+    assert not np.shares_memory(held.long_law, held.room)
 
 
 def test_the_systems_of_a_vector_env_lie_in_one_allocation_after_resets_and_copies():

@@ -21,8 +21,9 @@ import pytest
 
 import baselines
 from pull_env import __main__ as cli
-from pull_env.bench import engine, picture, processes, suite, timing
+from pull_env.bench import engine, envs, picture, processes, suite, timing
 from pull_env.bench.timing import Measurement
+from pull_env.envs.router import RouterEnv
 
 TINY = ("--policies", "pull", "jsq", "--sizes", "20", "40", "--cores", "1", "--seconds", "0.002")
 FILES = ("bench.json", "bench.png")
@@ -159,6 +160,31 @@ def test_a_simulator_is_warm_before_it_is_timed() -> None:
     before = running.warmup
     running()
     assert running.warmup == before
+
+
+def test_every_action_of_the_catalog_is_of_one_kind() -> None:
+    found = envs.kinds(RouterEnv(envs.two_speeds(4)).catalog)
+    assert {kind: found[kind] for kind in ("take", "recall", "send")} == {
+        "take": [0, 1],
+        "recall": [2, 3],
+        "send": [4, 5],
+    }
+    probes = [f"probe until a wait of {wait}" for wait in ("0", "0.5", "1", "2")]
+    assert list(found) == ["take", "recall", "send", *probes]
+    assert sorted(action for actions in found.values() for action in actions) == list(range(18))
+
+
+@pytest.mark.parametrize("allowed", [None, [2, 5]])
+def test_many_envs_are_given_the_actions_allowed(allowed: list[int] | None) -> None:
+    given: list[int] = []
+
+    class Watched(envs.NoOps):
+        def step(self, actions: Any) -> Any:
+            given.extend(actions.tolist())
+            return super().step(actions)
+
+    assert min(envs.many(Watched(8), 0.0001, allowed)) > 0
+    assert set(given) == set(allowed or range(18))
 
 
 def test_policies_that_need_another_clock_can_be_measured() -> None:

@@ -1,27 +1,32 @@
-"""Env steps a second: one env, many, on one thread and on several, and an env that does nothing.
+"""Env steps a second: one env, many, on one thread and on several, and envs that do nothing.
 
-Actions are drawn at random from the catalog: two thirds of them probe up to eight servers.
+Actions are drawn at random from the catalog: two thirds of them probe up to eight servers. What a step costs
+depends on the action, so that many envs are also timed with one kind of action only.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
 
 import pull_env
 from pull_env.bench.timing import Measurement, throughput
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
+from pull_env.policy import Probe, Step
 from pull_env.scenario import Scenario
 
 ID = "pull_env/Router-v0"
 STEPS = "steps a second"
 ACTIONS = 640  # drawn beforehand for a single env
 BATCHED = 4_096  # and for a batch, over all envs
+MANY = 256
 
 
 class NoOp(gymnasium.Env[Any, Any]):
@@ -41,6 +46,27 @@ class NoOp(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> Any:
         """Return a constant."""
         return self._seen.copy(), 0.0, False, False, {}
+
+
+class NoOps(VectorEnv[Any, Any, Any]):
+    """Many envs that do nothing: their step costs what fresh arrays cost."""
+
+    def __init__(self, num_envs: int) -> None:
+        """Take over the spaces of `RouterEnv`."""
+        self.num_envs, env = num_envs, RouterEnv()
+        self.single_observation_space, self.single_action_space = env.observation_space, env.action_space
+        self.observation_space = batch_space(env.observation_space, num_envs)
+        self.action_space = batch_space(env.action_space, num_envs)
+        self._seen = np.zeros(self.observation_space.shape or (), np.float32)
+
+    def reset(self, **arguments: Any) -> Any:
+        """Return a constant."""
+        return self._seen.copy(), {}
+
+    def step(self, actions: Any) -> Any:
+        """Return a constant."""
+        flags = np.zeros((2, self.num_envs), np.bool_)
+        return self._seen.copy(), np.zeros(self.num_envs), *flags, {}
 
 
 def two_speeds(n: int) -> Scenario:
@@ -66,10 +92,17 @@ def one(env: Any, seconds: float) -> tuple[float, ...]:
     return throughput([block], ACTIONS, seconds)
 
 
-def many(envs: Any, seconds: float) -> tuple[float, ...]:
-    """Return the steps a second of a batch of envs, restarts included; it is closed then."""
+def many(envs: Any, seconds: float, allowed: Sequence[int] | None = None) -> tuple[float, ...]:
+    """Return the steps a second of a batch of envs, restarts included; it is closed then.
+
+    Args:
+        envs: The batch.
+        seconds: Length of a timing.
+        allowed: The actions to draw from; None: all.
+    """
     generator, steps = np.random.default_rng(0), max(1, BATCHED // envs.num_envs)
-    actions = generator.integers(envs.single_action_space.n, size=(steps, envs.num_envs))
+    choice = np.arange(envs.single_action_space.n) if allowed is None else np.array(allowed)
+    actions = generator.choice(choice, size=(steps, envs.num_envs))
 
     def block() -> None:
         for each in actions:
@@ -83,8 +116,10 @@ def many(envs: Any, seconds: float) -> tuple[float, ...]:
 
 
 def no_op(seconds: float) -> Iterator[Measurement]:
-    """Yield what Gymnasium itself allows."""
-    yield Measurement("envs", "an env that does nothing", STEPS, one(NoOp(), seconds), envs=1)
+    """Yield what Gymnasium itself allows, of one env and of many."""
+    name = "an env that does nothing"
+    yield Measurement("envs", name, STEPS, one(NoOp(), seconds), envs=1)
+    yield Measurement("envs", name, STEPS, many(NoOps(MANY), seconds), envs=MANY)
 
 
 def singles(n: int, seconds: float) -> Iterator[Measurement]:
@@ -93,8 +128,8 @@ def singles(n: int, seconds: float) -> Iterator[Measurement]:
     made = gymnasium.make(ID, scenario=scenario)
     for name, env in (("one, unwrapped", RouterEnv(scenario)), ("one, gymnasium.make", made)):
         yield Measurement("envs", name, STEPS, one(env, seconds), envs=1, scenario=scenario)
-    stepped = many(gymnasium.make_vec(ID, 256, "sync", scenario=scenario), seconds)
-    yield Measurement("envs", "SyncVectorEnv", STEPS, stepped, envs=256, scenario=scenario)
+    stepped = many(gymnasium.make_vec(ID, MANY, "sync", scenario=scenario), seconds)
+    yield Measurement("envs", "SyncVectorEnv", STEPS, stepped, envs=MANY, scenario=scenario)
 
 
 def vector(n: int, num_envs: int, threads: int, seconds: float) -> Iterator[Measurement]:
@@ -102,3 +137,21 @@ def vector(n: int, num_envs: int, threads: int, seconds: float) -> Iterator[Meas
     scenario = two_speeds(n)
     stepped = many(RouterVectorEnv(num_envs, scenario=scenario, workers=threads), seconds)
     yield Measurement("envs", "gymnasium.make_vec", STEPS, stepped, threads, num_envs, scenario=scenario)
+
+
+def by_kind(n: int, seconds: float) -> Iterator[Measurement]:
+    """Yield the steps a second of many envs that are all given one kind of action, on one thread."""
+    scenario = two_speeds(n)
+    for kind, actions in kinds(RouterEnv(scenario).catalog).items():
+        stepped = many(RouterVectorEnv(MANY, scenario=scenario, workers=1), seconds, actions)
+        yield Measurement("envs", f"make_vec, only {kind}", STEPS, stepped, envs=MANY, scenario=scenario)
+
+
+def kinds(catalog: Sequence[Step]) -> dict[str, list[int]]:
+    """Return the actions of a catalog by what they do, in whichever pool."""
+    found: dict[str, list[int]] = {}
+    for action, step in enumerate(catalog):
+        kind = type(step).__name__.lower()
+        kind += f" until a wait of {step.stop_at:g}" if isinstance(step, Probe) else ""
+        found.setdefault(kind, []).append(action)
+    return found

@@ -91,6 +91,7 @@ class Plan:
             yield partial(envs.singles, n, self.seconds)
             for count in counts:
                 yield from (partial(envs.vector, n, count, k, self.seconds) for k in threads)
+        yield partial(envs.by_kind, ENVS[0][0], self.seconds)
 
 
 def all_cores() -> tuple[int, ...]:

@@ -94,11 +94,15 @@ class Batch:
         tell_all(self._address, k, k + 1, answer)
 
     def adopt(self, k: int) -> None:
-        """Let env `k` write to its rows, if it does not: it makes itself a new view for a policy."""
+        """Let env `k` write to its rows, if it does not: it makes itself a new view for a policy.
+
+        Its episode, too, may be another.
+        """
         env = self.envs[k]
         if env._view is not self._known[k]:
             env.lie_in(*self._rows(k))
             self._known[k] = env._view
+        self.left[k] = env._view.record["left"][0]
 
     def _rows(self, k: int) -> tuple[Array, ...]:
         """Return where env `k` lies: its system, and the parts of its view."""

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from pull_env.kernels.fetch import LIST_BYTES, ROUTER_BYTES, fetch, fetch_drawn
-from pull_env.kernels.instructions import copy, prefetch
+from pull_env.kernels.instructions import copy, prefetch_far
 from pull_env.kernels.jit import entry, kernel, records
 from pull_env.kernels.observe import CHAIN_STEPS, ENTRY_BYTES, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.run import show, turn
 from pull_env.kernels.state import (
+    ALWAYS_BYTES,
     CALENDAR,
     PLACE_BYTES,
     POOL,
     STEP,
-    USED_ALWAYS,
     count_at,
     has,
     head_of,
@@ -27,7 +27,6 @@ from pull_env.kernels.state import (
 NUMBERS, NUMBER_BYTES = 6, 8  # of every env in an answer
 ENDED, HUNGRY = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
-HEAD_BYTES = USED_ALWAYS.itemsize
 POOL_BYTES = POOL.itemsize
 
 BATCH = np.dtype(
@@ -36,7 +35,7 @@ BATCH = np.dtype(
         # addresses
         ("views", np.int64),  # (envs,) VIEW
         ("actions", np.int64),  # (envs,) int64
-        ("left", np.int64),  # (envs,) int64  what `act` returned
+        ("left", np.int64),  # (envs,) int64  customers to the end of each episode, or what `act` returned
         ("observations", np.int64),  # (envs, entries) float32, those of the views
         ("masks", np.int64),  # (envs, size) int8, those of the views
         # constants
@@ -70,8 +69,7 @@ def move(view: int, chain: int, steps: int) -> int:
     head = head_of(sight.system)
     if sight.left == 0:
         return ENDED
-    fed_all = head.fed == head.F and head.F > 0  # F = 0: there is nothing more to feed
-    if has(sight.system, CALENDAR) and fed_all:
+    if has(sight.system, CALENDAR) and head.fed == head.F > 0:  # F = 0: there is nothing more to feed
         return HUNGRY
     turn(sight.system, chain, steps, view)
     sight.left = sight.left - 1 if head.router >= 0 else 0
@@ -90,7 +88,7 @@ def act_some(batch: int, first: int, last: int, answer: int) -> int:
         end = min(start + GROUP, last)
         for k in range(start, end):
             if k + 3 < last:
-                fetch(view_at(it.views, k + 3).system, HEAD_BYTES)
+                fetch(view_at(it.views, k + 3).system, ALWAYS_BYTES)
             if k + 2 < last:
                 fetch_at_hand(view_at(it.views, k + 2).system)
             if k + 1 < last:
@@ -150,7 +148,7 @@ def first_refused(batch: int) -> int:
     it = batch_at(batch, 0)
     for k in range(it.envs):
         action = count_at(it.actions, k).value
-        if action < 0 or action >= it.size or (view_at(it.views, k).left == 0 and not it.restarts):
+        if action < 0 or action >= it.size or (count_at(it.left, k).value == 0 and not it.restarts):
             return k
     return it.envs
 
@@ -161,7 +159,8 @@ def fetch_at_hand(system: int) -> None:
     head = head_of(system)
     fetch(head.pools, head.J * POOL_BYTES)
     fetch_router(system)
-    prefetch(head.law)  # short queues, of all pools
+    fetch(memory_of(system, head.router, 0), head.G * head.M * PLACE_BYTES)
+    prefetch_far(head.short_law)  # short queues, of all pools
 
 
 @kernel
@@ -171,4 +170,3 @@ def fetch_router(system: int) -> None:
     router = head.router
     fetch(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
     fetch(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)
-    fetch(memory_of(system, router, 0), head.G * head.M * PLACE_BYTES)

@@ -118,7 +118,7 @@ def restart(system: int, router: int, number: int) -> None:
     for pool in range(head_of(system).J):
         mine = list_of(system, router, pool)
         while mine.held > 0:
-            drop(system, router, slot_of(system, mine, mine.held - 1).value)
+            drop(system, router, slot_of(system, router, pool, mine.held - 1).value)
         mine.answer = mine.idle = 0.0
         if has(system, KEEP_LAW):
             law = law_of(system, router, pool)

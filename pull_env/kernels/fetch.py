@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pull_env.kernels.instructions import prefetch
+from pull_env.kernels.instructions import prefetch, prefetch_far
 from pull_env.kernels.jit import kernel
 from pull_env.kernels.messages import held_of, slot_picked
 from pull_env.kernels.state import (
@@ -26,9 +26,9 @@ SERVER_BYTES, INTEGER_BYTES = SERVER.itemsize, INTEGER.itemsize
 
 @kernel
 def fetch(address: int, size: int) -> None:
-    """Fetch `size` bytes."""
+    """Fetch `size` bytes, which are needed soon, but not next."""
     for line in range(0, size, 64):
-        prefetch(address + line)
+        prefetch_far(address + line)
 
 
 @kernel

@@ -17,21 +17,25 @@ LEAST, MOST = "smin", "smax"
 ir: Any = vars(cgutils)["ir"]  # the builder of machine code that the compiler brings along
 
 
-def _prefetch(typing_context: Any, address: Any) -> Any:
-    """Fetch the cache line at `address`, which is needed soon, and do not wait for it."""
+def _fetching(write: int, locality: int) -> Any:
+    """Return `prefetch(address)`: fetch the cache line at `address`, and do not wait for it."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), (pointer, number, number, number))
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-        line = builder.inttoptr(arguments[0], pointer)
-        builder.call(fetch, (line, number(1), number(3), number(1)))  # to be written, keep, data
-        return context.get_dummy_value()
+    def prefetch(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), (pointer, number, number, number))
+            fetch = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+            line = builder.inttoptr(arguments[0], pointer)
+            builder.call(fetch, (line, number(write), number(locality), number(1)))  # data
+            return context.get_dummy_value()
 
-    return types.none(types.int64), generate
+        return types.none(types.int64), generate
+
+    return intrinsic(prefetch)
 
 
-prefetch: Any = intrinsic(_prefetch)
+prefetch = _fetching(write=1, locality=3)  # what is needed next
+prefetch_far = _fetching(write=0, locality=2)  # into the second cache, to which many more can be on their way
 
 
 def _copy(typing_context: Any, target: Any, source: Any, size: Any) -> Any:

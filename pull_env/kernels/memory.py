@@ -17,11 +17,13 @@ from pull_env.kernels.jit import kernel
 from pull_env.kernels.state import (
     COMPLETE,
     KEEP_MEMORY,
+    KEEP_VIEW,
     UNLIMITED,
     group_of,
     has,
     head_of,
     integer_at,
+    list_of,
     memory_of,
     pool_of,
     real_at,
@@ -30,6 +32,7 @@ from pull_env.kernels.state import (
 
 SHORT, LONG = 4, 8  # bytes of a server or a length, and of a time
 LATEST = (1 << 63) - 1
+UNKNOWN = -2  # the best place of a memory that has changed
 
 
 @kernel
@@ -90,6 +93,7 @@ def remember(system: int, router: int, server: int, queue: int) -> None:
     integer_at(row, place).value = server
     length_at(system, row, place).value = queue
     time_at(system, row, place).value = head_of(system).now
+    note_change(system, router, server_of(system, server).pool)
 
 
 @kernel
@@ -101,6 +105,29 @@ def note_assignment(system: int, router: int, server: int) -> None:
     if place >= 0:
         length = length_at(system, row, place)
         length.value = min(length.value + 1, pool_of(system, pool).buffer)
+        note_change(system, router, pool)
+
+
+@kernel
+def note_change(system: int, router: int, pool: int) -> None:
+    """Let `router` look for its best server of `pool` anew, of every pool where one group holds all."""
+    if has(system, KEEP_VIEW):
+        together = head_of(system).G == 1
+        for j in range(0 if together else pool, head_of(system).J if together else pool + 1):
+            list_of(system, router, j).best = UNKNOWN
+
+
+@kernel
+def look_back(system: int, router: int, pool: int) -> Any:
+    """Return what `router` holds and knows of `pool`: its best server, too, of which it keeps a view."""
+    mine = list_of(system, router, pool)
+    if mine.best == UNKNOWN:
+        row = memory_of(system, router, group_of(system, pool))
+        mine.best = best_place(system, router, pool)
+        if mine.best >= 0:
+            mine.least = length_at(system, row, mine.best).value
+            mine.when = time_at(system, row, mine.best).value
+    return mine
 
 
 @kernel
@@ -118,6 +145,8 @@ def forget_all(system: int, router: int) -> None:
             integer_at(row, place).value = place if known else -1
             length_at(system, row, place).value = 0 if known else UNLIMITED
             time_at(system, row, place).value = -math.inf
+    for pool in range(head.J):
+        note_change(system, router, pool)
 
 
 @kernel

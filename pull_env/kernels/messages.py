@@ -30,6 +30,7 @@ from pull_env.kernels.state import (
     router_of,
     server_of,
     slot_of,
+    slots_of,
 )
 from pull_env.kernels.stream import LOW, below, bits
 
@@ -53,7 +54,7 @@ def keep(system: int, router: int, server: int) -> None:
         return
     mine = list_of(system, router, sender.pool)
     place.value = mine.held
-    slot_of(system, mine, mine.held).value = server
+    slot_of(system, router, sender.pool, mine.held).value = server
     mine.held += 1
     if has(system, KEEP_ROUTER_INDEX):
         raise_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
@@ -68,11 +69,11 @@ def keep(system: int, router: int, server: int) -> None:
 @kernel
 def drop(system: int, router: int, server: int) -> None:
     """Take the message of `server` out of the lists of `router`."""
-    mine, holder = list_of(system, router, server_of(system, server).pool), router_of(system, router)
-    place = place_of(system, router, server)
+    pool, place = server_of(system, server).pool, place_of(system, router, server)
+    mine, holder = list_of(system, router, pool), router_of(system, router)
     mine.held -= 1
-    moved = slot_of(system, mine, mine.held).value  # the last one fills the gap
-    slot_of(system, mine, place.value).value = moved
+    moved = slot_of(system, router, pool, mine.held).value  # the last one fills the gap
+    slot_of(system, router, pool, place.value).value = moved
     place_of(system, router, moved).value = place.value
     place.value = -1
     if has(system, KEEP_ROUTER_INDEX):
@@ -149,7 +150,7 @@ def slot_picked(system: int, router: int, pool: int, k: int) -> int:
             total += list_of(system, router, j).held
             at += k >= total
             before = total if k >= total else before
-    return int(list_of(system, router, at).slots) + k - before
+    return slots_of(system, router, at) + k - before
 
 
 @kernel

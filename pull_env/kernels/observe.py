@@ -13,12 +13,9 @@ import numpy as np
 
 from pull_env.kernels.index import count_above
 from pull_env.kernels.jit import entry, kernel, records
-from pull_env.kernels.memory import best_place, length_at, time_at
+from pull_env.kernels.memory import look_back
 from pull_env.kernels.state import (
-    group_of,
     head_of,
-    list_of,
-    memory_of,
     pool_of,
     real_at,
     router_of,
@@ -91,7 +88,7 @@ entry_at, flag_at = records(np.dtype([("value", np.float32)])), records(np.dtype
 
 @entry
 def observe(system: int, router: int, view: int) -> None:
-    """Write what `router` sees now to the arrays of `view`: O(J M), and O(R) more with the state.
+    """Write what `router` sees now to the arrays of `view`: O(J), and O(R) more with the state.
 
     `router` is the one at hand, or the last one asked where the customers have come to an end.
     """
@@ -136,14 +133,11 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
     Returns:
         The bits HELD and KNOWN.
     """
-    mine, half = list_of(system, router, pool), aspect_at(view_at(view, 0).aspects, pool)
-    best = best_place(system, router, pool)
-    able = (HELD if mine.held > 0 else 0) | (KNOWN if best >= 0 else 0)
-    held, queue, age, answer, idle = float(mine.held), np.inf, np.inf, mine.answer, mine.idle
-    if best >= 0:
-        row = memory_of(system, router, group_of(system, pool))
-        queue = float(length_at(system, row, best).value)
-        age = head_of(system).now - time_at(system, row, best).value
+    mine, half = look_back(system, router, pool), aspect_at(view_at(view, 0).aspects, pool)
+    able = (HELD if mine.held > 0 else 0) | (KNOWN if mine.best >= 0 else 0)
+    held, answer, idle = float(mine.held), mine.answer, mine.idle
+    queue = float(mine.least) if mine.best >= 0 else np.inf
+    age = head_of(system).now - mine.when if mine.best >= 0 else np.inf
     held, queue = part(held, half.held), part(queue, half.queue)
     age, answer = part(age, half.age), part(answer, half.answer)
     entries = view_at(view, 0).observation + (pool * POOL_ENTRIES + POOL_CONSTANTS) * ENTRY_BYTES

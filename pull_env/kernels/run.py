@@ -7,7 +7,7 @@ from pull_env.kernels.announce import hold, settle_message
 from pull_env.kernels.clock import admit, advance
 from pull_env.kernels.health import is_open
 from pull_env.kernels.jit import entry, kernel
-from pull_env.kernels.memory import note_assignment
+from pull_env.kernels.memory import look_back, note_assignment
 from pull_env.kernels.observe import observe, outcome_at, view_at
 from pull_env.kernels.state import (
     ADDRESS,
@@ -132,9 +132,11 @@ def loop(system: int, chain: int, steps: int, customers: int) -> int:
 @kernel
 def turn(system: int, chain: int, steps: int, view: int) -> None:
     """Place the customer at hand by the chain of `steps` steps, and run on to the next; `show` comes next."""
-    before = messages_sent(system)
+    before, router = messages_sent(system), head_of(system).router
     place(system, chain, steps)
     settle_turn(system, before, view)
+    for pool in range(head_of(system).J):
+        look_back(system, router, pool)  # now, as its memory is at hand
 
 
 @kernel

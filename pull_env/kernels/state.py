@@ -19,6 +19,7 @@ import numpy as np
 from pull_env.kernels.jit import elements, kernel, records, tagged
 
 UNLIMITED = 2**31 - 1  # buffer of a server without a limit
+SHORT = 64  # levels, or bins, of the law of the wait that lie with what every event touches
 LEVELS = 65_536  # queue lengths told apart by `Inspect` and the law of the wait; longer ones count so
 WAIT_BINS_PER_OCTAVE = 64  # calendar clock: realised waits are binned by their logarithm
 WAIT_OCTAVES = (-30, 50)
@@ -46,59 +47,56 @@ PLAIN = 0  # a Markov clock and the simplest messages: the kernels have a loop o
 ADDRESS_BITS = 48  # a handle is the address of the head and, above these bits, the traits
 ADDRESS = (1 << ADDRESS_BITS) - 1
 
-USED_ALWAYS = np.dtype(
-    [
-        # sizes and addresses of other arrays (shapes at `pull_env.arrays`)
-        ("n", np.int64),
-        ("J", np.int64),
-        ("R", np.int64),
-        ("M", np.int64),
-        ("G", np.int64),
-        ("Q", np.int64),
-        ("pools", np.int64),
-        ("servers", np.int64),
-        ("routers", np.int64),
-        ("lists", np.int64),
-        ("slots", np.int64),
-        ("memory", np.int64),
-        ("law", np.int64),
-        ("asked", np.int64),
-        # fixed for a run
-        ("arrival_cut", np.uint64),  # Markov clock: an event is an arrival with this probability, x 2^32
-        ("tick", np.float64),  # time units a tick of `now`: 1 / (arrival rate + capacity); calendar: 1
-        ("traits", np.int64),
-        ("threshold", np.int64),  # a server with fewer customers is available; 0: servers announce nothing
-        (
-            "recipient",
-            np.int64,
-        ),  # if CHOOSY, the router with fewest messages: of this many sampled, 0: of all
-        # the customer at hand
-        ("router", np.int64),  # asked router; -1: there is no customer (a trace has ended)
-        # the customer placed last
-        ("sender", np.int64),  # the router that placed it
-        ("target", np.int64),  # the server it was sent to
-        ("answers", np.int64),  # servers asked for it, which `asked` names; -1: all n were looked at
-        ("wait", np.float64),  # q / rate (Markov), realised (calendar)
-        ("lost", np.int64),  # 1: it was blocked
-        # the run so far
-        ("now", np.float64),  # in ticks
-        ("since", np.float64),  # the areas of all pools are complete up to this tick
-        ("streams", np.uint64, (STREAMS, 4)),
-        # messages counted, by kind
-        ("pulls", np.int64),
-        ("removes", np.int64),
-        ("probes", np.int64),
-        ("updates", np.int64),
-    ]
-)
+ALWAYS = [  # of the head, in as few cache lines as can be
+    # sizes
+    ("n", np.int32),
+    ("J", np.int32),
+    ("R", np.int32),
+    ("M", np.int32),
+    ("G", np.int32),
+    ("Q", np.int32),
+    # fixed for a run
+    ("threshold", np.int32),  # a server with fewer customers is available; 0: servers announce nothing
+    ("recipient", np.int32),  # if CHOOSY, the router with fewest messages: of so many sampled, 0: of all
+    ("arrival_cut", np.uint64),  # Markov clock: an event is an arrival with this probability, x 2^32
+    ("tick", np.float64),  # time units a tick of `now`: 1 / (arrival rate + capacity); calendar: 1
+    # addresses of other arrays (shapes at `pull_env.arrays`)
+    ("pools", np.int64),
+    ("servers", np.int64),
+    ("routers", np.int64),
+    ("lists", np.int64),
+    ("slots", np.int64),
+    ("memory", np.int64),
+    ("short_law", np.int64),
+    ("asked", np.int64),
+    # the customer at hand
+    ("router", np.int32),  # asked router; -1: there is no customer (a trace has ended)
+    # the customer placed last
+    ("sender", np.int32),  # the router that placed it
+    ("target", np.int32),  # the server it was sent to
+    ("answers", np.int32),  # servers asked for it, which `asked` names; -1: all n were looked at
+    ("lost", np.int32),  # 1: it was blocked
+    ("traits", np.int32),  # of the run
+    ("wait", np.float64),  # q / rate (Markov), realised (calendar)
+    # the run so far
+    ("now", np.float64),  # in ticks
+    ("since", np.float64),  # the areas of all pools are complete up to this tick
+    # messages counted, by kind
+    ("pulls", np.int64),
+    ("removes", np.int64),
+    ("probes", np.int64),
+    ("updates", np.int64),
+    ("streams", np.uint64, (STREAMS, 4)),  # the last two are not always used
+]
 HEAD = np.dtype(
     [
-        *USED_ALWAYS.descr,  # first, as few cache lines as can be
+        *ALWAYS,
         ("F", np.int64),
         ("rings", np.int64),
         ("sent", np.int64),  # pull-messages sent since the start: the age of a message
         ("messages", np.int64),
         ("ages", np.int64),
+        ("long_law", np.int64),
         ("limits", np.int64),
         ("table", np.int64),
         ("sampled", np.int64),
@@ -150,6 +148,7 @@ HEAD = np.dtype(
     align=True,
 )
 FIRST_STREAM = HEAD.fields["streams"][1]  # type: ignore[index]
+ALWAYS_BYTES = FIRST_STREAM + 3 * 32  # with the streams of a Markov clock
 
 POOL = np.dtype(
     [
@@ -211,11 +210,13 @@ ROUTER = np.dtype(
 
 LIST = np.dtype(
     [
-        ("slots", np.int64),  # where its messages begin in the array of slots
-        ("held", np.int64),  # pull-messages that this router holds from this pool
+        ("held", np.int32),  # pull-messages that this router holds from this pool
         ("oldest", np.int32),  # message identities, -1: none
         ("newest", np.int32),
-        ("cycle", np.int64),  # weighted round robin: next server of the pool, counted from its start
+        ("cycle", np.int32),  # weighted round robin: next server of the pool, counted from its start
+        ("best", np.int32),  # place of the best server that it remembers of this pool: see `memory.look_back`
+        ("least", np.int32),  # length of that server
+        ("when", np.float64),  # of that memory
         ("credit", np.float64),  # weighted round robin: capacity owed to the pool
         ("answer", np.float64),  # recent mean of the waits that probes of this pool promised
         ("idle", np.float64),  # recent share of probes of this pool that found an idle server
@@ -388,9 +389,15 @@ def place_of(system: int, router: int, server: int) -> Any:
 
 
 @kernel
-def slot_of(system: int, mine: Any, slot: int) -> Any:
-    """Return the cell that names the server of a message, by its place in the list `mine` of a router."""
-    return integer_at(head_of(system).slots, mine.slots + slot)
+def slots_of(system: int, router: int, pool: int) -> int:
+    """Return where the messages of `pool` that `router` holds begin in the array of slots."""
+    return int(router * head_of(system).n + pool_of(system, pool).start)
+
+
+@kernel
+def slot_of(system: int, router: int, pool: int, k: int) -> Any:
+    """Return the cell that names the server of the k-th message that `router` holds from `pool`."""
+    return integer_at(head_of(system).slots, slots_of(system, router, pool) + k)
 
 
 @kernel

@@ -12,6 +12,7 @@ import math
 from pull_env.kernels.jit import entry, kernel
 from pull_env.kernels.state import (
     CALENDAR,
+    SHORT,
     WAIT_BINS_PER_OCTAVE,
     WAIT_OCTAVES,
     count_at,
@@ -51,7 +52,10 @@ def count_accepted(system: int, pool: int, queue: int, wait: float) -> None:
     if has(system, CALENDAR):
         p.wait += wait
         level = wait_bin(wait)
-    count_at(head_of(system).law, level * head_of(system).J + pool).value += 1
+    law = head_of(system).short_law
+    if level >= SHORT:
+        law, level = head_of(system).long_law, level - SHORT
+    count_at(law, level * head_of(system).J + pool).value += 1
 
 
 @kernel

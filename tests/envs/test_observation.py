@@ -1,5 +1,8 @@
 """Every entry of an observation against a slow computation from the arrays, and its bounds under any play."""
 
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,8 +16,10 @@ from pull_env.envs.observation import (
     observed_price,
 )
 from pull_env.envs.router import RouterEnv
+from pull_env.kernels.memory import UNKNOWN
 from pull_env.policy import Announce, Probe, Recall, Send, Take
 from pull_env.scenario import Pool, Prices, Scenario, load_scenario, scenario_names
+from pull_env.troubles import Faults
 
 UNEVEN = Scenario(
     pools=(Pool(3, rate=2.0, buffer=4), Pool(5, rate=0.5), Pool(2, rate=1.0, buffer=1)),
@@ -125,6 +130,24 @@ def test_other_memories_stay_within_the_bounds(memory):
     for k in range(299):
         assert env.observation_space.contains(observation)
         observation, *_ = env.step(k * 7 % 25)
+
+
+@pytest.mark.parametrize("memory", [3, {"size": 2, "by_pool": False}, {"size": 10, "by_pool": False}])
+@pytest.mark.parametrize("restart", [None, 1.0])
+def test_the_best_server_remembered_is_known_whatever_changes(memory, restart):
+    env = RouterEnv(dataclasses.replace(UNEVEN, faults=Faults(restart=restart)), memory=memory, customers=300)
+    env.reset(seed=5)
+    for k in range(299):
+        router, arrays = env.step(k * 7 % 25)[4]["router"], env.simulator.arrays
+        rows, pools = arrays.memory, arrays.servers["pool"]
+        assert (arrays.lists["best"][router] != UNKNOWN).all()
+        for asked, j in itertools.product(range(3), range(3)):
+            mine, row = arrays.lists[asked, j], rows[asked, j if rows.shape[1] > 1 else 0]
+            known = np.flatnonzero((row["server"] >= 0) & (pools[row["server"]] == j)).tolist()
+            best = min(known, key=lambda p: (row["queue"][p], -row["when"][p], p), default=-1)
+            if mine["best"] != UNKNOWN:
+                assert mine["best"] == best
+                assert best < 0 or (mine["least"], mine["when"]) == (row["queue"][best], row["when"][best])
 
 
 def test_names_sizes_and_space_fit():

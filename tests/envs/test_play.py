@@ -62,7 +62,7 @@ ONE_OF_EACH = ("two-speeds", "small-mixed", "finite-buffers")
 VIEW_FIELDS = {
     "head": {"traits", "asked", "Q", "F"},
     "routers": {"seen", "gap", "empty"},
-    "lists": {"answer", "idle", "came"},
+    "lists": {"answer", "idle", "came", "best", "least", "when"},
 }
 
 
