@@ -17,11 +17,22 @@ from typing import Annotated, Any
 import tyro
 
 import pull_env
-from agents.algorithms import ACTOR_CRITIC, Algorithm, learner, read_configuration, write_configuration
+from agents.algorithms import (
+    ACTOR_CRITIC,
+    START,
+    Algorithm,
+    learner,
+    load,
+    read_configuration,
+    write_configuration,
+)
+from agents.export import POLICY, policy_of
 from agents.hyperparams import LEARNERS, Hyperparameters, resolve
+from agents.offers import Offer, start_policy
 from agents.score import score
 from baselines.rows import versions
-from pull_env.scenario import load_scenario
+from pull_env.policy import save_policy
+from pull_env.scenario import Scenario, load_scenario
 from pull_env.seeds import spawn_seeds
 from pull_env.terminal import Report, bar, command_line, exit_status
 
@@ -70,6 +81,9 @@ def run(args: Args) -> int:
         if args.resume is None:
             folder.mkdir(parents=True)
             write_configuration(configuration(args), folder)
+            if args.learn.start != "none":
+                start = start_policy(args.learn.start, load_scenario(args.scenario))
+                save_policy(dataclasses.replace(start, name="start"), folder / START)
             train(args, folder)
         else:
             go_on(args, folder)
@@ -96,11 +110,20 @@ def check(args: Args) -> Args:
     learn = resolve(args.algo, scenario.name, args.learn, args.hyperparams)
     if args.out is not None and args.out.exists():
         raise ValueError(f"out is '{args.out}': it exists already, and results are never overwritten")
+    args = dataclasses.replace(args, learn=learn)
     if learn.start != "none":
-        from agents.cloning import check_start, start_policy
+        from agents.cloning import check_start
 
-        check_start(start_policy(learn.start), scenario)
-    return dataclasses.replace(args, learn=learn)
+        check_start(start_policy(learn.start, scenario), scenario, offer_of(args))
+    return args
+
+
+def offer_of(args: Args) -> Offer:
+    """Return what the router may do, and how its servers announce themselves."""
+    scenario = load_scenario(args.scenario)
+    if args.learn.offer == "default":
+        return Offer.of({}, scenario)
+    return Offer.by(start_policy(args.learn.start, scenario), scenario)
 
 
 def default_folder(args: Args) -> Path:
@@ -140,11 +163,8 @@ def make_model(args: Args) -> Any:
     from stable_baselines3.common.vec_env import VecNormalize
 
     from agents.schedule import Falling
-    from pull_env.sb3 import VecRouter
-
-    learn = args.learn
-    sight = "with-state" if learn.observation == "with-state" else "local"
-    envs = VecRouter(args.scenario, learn.envs, customers=learn.customers, observation=sight)
+    learn, scenario = args.learn, load_scenario(args.scenario)
+    envs = environments(args, scenario)
     given = {name: value for name, value in learn.given().items() if name in LEARNERS}
     if args.algo in ACTOR_CRITIC:
         given["batch_size"] = min(learn.batch_size, learn.envs * learn.n_steps)
@@ -157,6 +177,23 @@ def make_model(args: Args) -> Any:
         seed=args.seed,  # the environments spawn theirs from it
         device="cpu",
         **given,
+    )
+
+
+def environments(args: Args, scenario: Scenario) -> Any:
+    """Return the environments to learn in, which are in motion from the start."""
+    from agents.settled import SettledRouters, fill_customers, plain_rule
+
+    learn = args.learn
+    fill = plain_rule(scenario) if learn.start == "none" else start_policy(learn.start, scenario)
+    return SettledRouters(
+        scenario,
+        learn.envs,
+        fill.steps,
+        fill_customers(scenario, learn.envs),
+        customers=learn.customers,
+        observation="with-state" if learn.observation == "with-state" else "local",
+        **offer_of(args).arguments(),
     )
 
 
@@ -176,7 +213,9 @@ def make_curve(args: Args, folder: Path, report: Report) -> Any:
     from agents.curve import Curve, Examiner
 
     scenario, learn = load_scenario(args.scenario), args.learn
-    examiner = Examiner.of(scenario, args.algo, learn.layers, args.evaluation_customers, args.seed)
+    examiner = Examiner.of(
+        scenario, args.algo, learn.layers, args.evaluation_customers, args.seed, offer_of(args)
+    )
     return Curve(folder, examiner, -(-learn.steps // args.evaluations), learn.average, report)
 
 
@@ -192,13 +231,14 @@ def callbacks(args: Args, curve: Any) -> list[Any]:
 
 def teach(model: Any, args: Args, curve: Any) -> None:
     """Teach the learner the policy that it starts from, and note in the curve what that policy costs."""
-    from agents.cloning import clone, start_policy
+    from agents.cloning import clone
 
-    policy, learn = start_policy(args.learn.start), args.learn
+    learn = args.learn
+    policy = start_policy(learn.start, load_scenario(args.scenario))
     seed = spawn_seeds(args.seed, 1, "clone")[0]
     agreed = clone(model, policy, learn.start_customers, learn.start_noise, seed)
     print(f"taught {policy.name}: the network agrees with it on {agreed:.1%} of choices", flush=True)
-    curve.note("start", policy.name, curve.examiner.compare(policy))
+    curve.note("start", policy.name, curve.examiner.examine(policy))
 
 
 def logger(folder: Path) -> Any:
@@ -214,6 +254,7 @@ def finish(model: Any, curve: Any, folder: Path) -> None:
 
     model.env.close()
     seconds = curve.elapsed()
+    keep_policy(folder)
     write_configuration({**read_configuration(folder), "training_seconds": round(seconds, 1)}, folder)
     best = read_best(folder)
     print(f"learned from {model.num_timesteps:,} customers in {seconds:.0f} s, saved in {folder}")
@@ -224,6 +265,17 @@ def finish(model: Any, curve: Any, folder: Path) -> None:
     )
 
 
+def keep_policy(folder: Path) -> None:
+    """Leave in a run's folder what its best router follows, as a policy without code."""
+    from agents.curve import read_best
+
+    model, told, _ = load(folder)
+    sampled = read_best(folder)["choice"] == "sampled"
+    policy = policy_of(model, told, load_scenario(told["scenario"]), sampled=sampled)
+    assert policy is not None
+    save_policy(policy, folder / POLICY)
+
+
 def configuration(args: Args) -> dict[str, Any]:
     """Return what a run was asked for, and with what it is done, as plain JSON values."""
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in vars(args).items()}
@@ -231,6 +283,7 @@ def configuration(args: Args) -> dict[str, Any]:
     return {
         **plain,
         "learn": args.learn.given(),
+        "offer": offer_of(args).to_dict(),
         "command": command_line(sys.orig_argv[1:]),
         "scenario_content": load_scenario(args.scenario).to_dict(),
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
