@@ -32,7 +32,7 @@ from pull_env.terminal import Report
 
 CURVE, BEST = "curve.jsonl", "best.json"
 RUNS = 8  # replications of an evaluation
-SETTLED = 50_000  # customers of each before the first that is counted, at most,
+SETTLED = 20_000  # customers of each before the first that is counted, at most,
 SETTLE = 50  # or this many a server, where that is more
 UPDATE = 8192  # customers between two weights that are averaged, at least
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -255,7 +256,8 @@ def finish(model: Any, curve: Any, folder: Path) -> None:
     model.env.close()
     seconds = curve.elapsed()
     keep_policy(folder)
-    write_configuration({**read_configuration(folder), "training_seconds": round(seconds, 1)}, folder)
+    took = {"training_seconds": round(seconds, 1), "training_cpu_seconds": round(time.process_time(), 1)}
+    write_configuration({**read_configuration(folder), **took}, folder)
     best = read_best(folder)
     print(f"learned from {model.num_timesteps:,} customers in {seconds:.0f} s, saved in {folder}")
     cost = best["cost"]["mean"]
