@@ -24,6 +24,7 @@ import pull_env
 from agents.algorithms import CONFIGURATION, learner
 from agents.curve import CURVE
 from agents.export import POLICY
+from agents.shelf import DISPATCH
 from agents.schedule import Falling, FallingEntropy
 from baselines.rows import versions, write_rows
 from pull_env.envs.dispatch import DispatchEnv
@@ -180,8 +181,9 @@ def run(args: Args) -> int:
     save_policy(policy, folder / POLICY)
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     told = {
-        **plain,
-        "env": "pull_env/Dispatch-v0",
+        **{key: plain.pop(key) for key in ("scenario", "seed")},
+        "learn": plain,
+        "env": DISPATCH,
         "algo": "maskable-ppo",
         "command": command_line(sys.orig_argv[1:]),
         "time": began.isoformat(timespec="seconds"),

@@ -10,6 +10,7 @@ from agents.credits import provenance, run_line, table, training_table
 from baselines.report import shown
 
 CHANGING = ("bursty", "hot-spot-moves", "slow-news", "failures", "hot-router")  # or misleading
+IN_SIGHT = "in sight"  # the part of rows where routers see all queues for nothing
 ALL_IN_SIGHT = ("jsq", "jfsq", "sed", "lwl")
 CLASSICAL = ("pull", "jiq", "balanced(2)", "power-of-d(2)")
 PRICES = (0.005, 0.05, 0.2, 0.5)
@@ -30,6 +31,7 @@ def page(rows: Sequence[Row]) -> str:
         *(whole_table(name, contest) for name, contest in presets.items()),
         "## What is left\n\n" + FLOOR_NOTE,
         floor_table(presets),
+        *in_sight([*contests(rows, IN_SIGHT).values()]),
         "## Transfer\n\n" + TRANSFER_NOTE.format(run=run_line([r for r in rows if r["part"] == "transfer"])),
         transfer_table(contests(rows, "transfer")),
         "## Prices\n\n" + PRICE_NOTE,
@@ -65,6 +67,11 @@ well. `pull-min` is told for nothing which router holds fewest messages; no real
 FLOOR_NOTE = """What a router would cost that sees all queues and pays for no message: the best of `jsq`,
 `jfsq`, `sed` and `lwl` in the same runs, at a price of 0. No router that pays for what it knows can be far
 below.
+"""
+SIGHT_NOTE = """A router that sees all queues and pays nothing for it (`pull_env/Dispatch-v0` with
+`free_information=True`) was trained by MaskablePPO on what the env shows and costs, and on nothing else
+(`python -m agents.dispatch`). Its best actions for all lengths of the queues are a table, whose exact cost is
+known from the Markov chain, as the optimum's is (`pull_env.theory.optimise`).
 """
 TRANSFER_NOTE = """The routers as they are, in systems that they were not trained on: the same mix of servers,
 n in all, with as many routers; and other loads. `tuned` is the one for the preset, not tuned anew.
@@ -181,6 +188,23 @@ def floor_table(presets: dict[str, Contest]) -> str:
             above = [cell(contest.learned), "-" if rival is None else cell(rival)]
             body.append([f"`{name}`", *above, f"{cell(least)} `{named(least)}`"])
     return table(["preset", "learned", "`tuned`, or the start", "all queues in sight, for nothing"], body)
+
+
+def in_sight(found: Sequence[Contest]) -> list[str]:
+    """Return the section on routers that see all queues, beside the optimum; nothing if there are none."""
+    body = []
+    for contest in found:
+        best = next(row for row in contest.rows if row["role"] == "optimum")
+        for row in sorted(contest.rows, key=lambda row: sum(at_price(row, 0.0)["samples"]["cost"])):
+            free = at_price(row, 0.0)
+            told = ["-", "-"]
+            if "exact" in row:
+                above = 100 * (row["exact"] / best["exact"] - 1)
+                told = [f"{row['exact']:.5f}", f"{above:+.2f} %"]
+            gap = "" if row is best else str(difference(free, at_price(best, 0.0)))
+            body.append([f"`{contest.learned['scenario']['name']}`", f"`{named(row)}`", *told, cell(free), gap])
+    head = ["preset", "policy", "exact cost", "above the optimum", "simulated cost", "to the optimum"]
+    return ["## All queues in sight\n\n" + SIGHT_NOTE, table(head, body)] if found else []
 
 
 def named(found: Row) -> str:

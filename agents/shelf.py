@@ -25,6 +25,7 @@ from pull_env.terminal import exit_status
 SHELF = Path(__file__).with_name("trained")
 TRAINING, CURVE, CONFIGURATION, BEST = "training.json", "curve.jsonl", "config.json", "best.json"
 START = "start.toml"
+DISPATCH = "pull_env/Dispatch-v0"
 MOST_BYTES = 2**20  # of a folder
 REPLACED = ("--out", "--minutes", "--generations", "--workers")  # words that do not change what is found
 
@@ -47,6 +48,11 @@ class Trained:
     def scenario(self) -> Scenario:
         """The preset that it was trained on."""
         return load_scenario(self.training["scenario"]["name"])
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether it sees all queues for nothing, as in `pull_env/Dispatch-v0`."""
+        return self.training.get("env") == DISPATCH
 
     @property
     def start(self) -> Policy | None:
@@ -77,7 +83,6 @@ def training_of(folder: Path) -> dict[str, Any]:
     told = json.loads((folder / CONFIGURATION).read_text(encoding="utf-8"))
     curve = [json.loads(line) for line in (folder / CURVE).read_text(encoding="utf-8").splitlines()]
     scenario, policy = load_scenario(told["scenario"]), load_policy(folder / POLICY)
-    assert policy.network is not None
     return {
         "scenario": {"name": scenario.name, "version": scenario.version, "sha256": scenario.digest},
         "first_command": told["command"],
@@ -85,9 +90,14 @@ def training_of(folder: Path) -> dict[str, Any]:
         "seed": told["seed"],
         "versions": {**told["versions"], "python": machine()["python"]},
         "processor": machine()["processor"],
-        "weights_sha256": policy.network.digest,
+        "weights_sha256": digest(policy),
         **(of_learning(folder, told) if "algo" in told else of_search(told, curve)),
     }
+
+
+def digest(policy: Policy) -> str:
+    """Return the sha256 of what was learned: the weights of a network, or the table of a policy without."""
+    return policy.digest if policy.network is None else policy.network.digest
 
 
 def of_search(told: dict[str, Any], curve: list[dict[str, Any]]) -> dict[str, Any]:
@@ -108,16 +118,20 @@ def of_search(told: dict[str, Any], curve: list[dict[str, Any]]) -> dict[str, An
 
 def of_learning(folder: Path, told: dict[str, Any]) -> dict[str, Any]:
     """Return what is told of learning by gradients: from how many customers, and when it was at its best."""
-    best = json.loads((folder / BEST).read_text(encoding="utf-8"))
+    learn = told["learn"]
+    best = {"customers": learn["steps"], "weights": "latest", "choice": "best action"}
+    if (folder / BEST).is_file():
+        best = json.loads((folder / BEST).read_text(encoding="utf-8"))
     return {
-        "way": told["algo"],
+        "way": told["algo"] + (" in Dispatch-v0" if told.get("env") == DISPATCH else ""),
+        "env": told.get("env", "pull_env/Router-v0"),
         "command": again(told["command"]),
         "seconds": told["training_seconds"],
         "cpu_seconds": told["training_cpu_seconds"],
-        "customers": told["learn"]["steps"],
+        "customers": learn["steps"],
         "best_customers": best["customers"],
         "best_weights": f"{best['weights']}, {best['choice']}",
-        "learn": told["learn"],
+        "learn": learn,
         "to_the_bit": "on a processor with the same instructions, as torch chooses its sums by these",
     }
 
