@@ -1,8 +1,8 @@
 """The learners by name, the routers they make, and the folder in which a trained router lies.
 
 The folder holds what was asked for (config.json), the policy that learning began with (start.toml), the best
-router by evaluation on the way (best.zip, and as a policy without code policy.toml) and the last one (final.zip),
-the learning curve (curve.jsonl, tensorboard/), and scores (scores.jsonl).
+router by evaluation on the way (best.zip, and as a policy without code policy.toml) and the last one
+(final.zip), the learning curve (curve.jsonl, tensorboard/), and scores (scores.jsonl).
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from agents import checkpoint
 from agents.algorithms import ACTOR_CRITIC, FINAL, MODEL, Algorithm, actor, router, save_router, set_actor
-from agents.export import POLICY, policy_of
+from agents.export import policy_of
 from agents.offers import Offer
 from baselines.rows import SCHEMA, to_line, write_rows
-from pull_env.policy import Policy, save_policy
+from pull_env.policy import Policy
 from pull_env.relaxation import warmup_customers
 from pull_env.results import Result
 from pull_env.scenario import Scenario
@@ -60,7 +60,7 @@ class Examiner:
         seed: int,
         offer: Offer | None = None,
     ) -> Examiner:
-        """Return the examiner of the training run `seed`, whose routers were offered the default or `offer`."""
+        """Return the examiner of the training run `seed`; without an `offer` of the default one."""
         model = router(algorithm, scenario, layers, seed, offer)
         return cls(scenario, algorithm, model, offer or Offer.of({}, scenario), customers, seed)
 

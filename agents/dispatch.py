@@ -24,8 +24,8 @@ import pull_env
 from agents.algorithms import CONFIGURATION, learner
 from agents.curve import CURVE
 from agents.export import POLICY
-from agents.shelf import DISPATCH
 from agents.schedule import Falling, FallingEntropy
+from agents.shelf import DISPATCH
 from baselines.rows import versions, write_rows
 from pull_env.envs.dispatch import DispatchEnv
 from pull_env.estimates import Estimate, estimate
@@ -73,7 +73,7 @@ class Args:
 
 
 def train(args: Args, scenario: Scenario, folder: Path) -> Any:
-    """Return a model of MaskablePPO that has learned from `args.steps` customers; its curve is in `folder`."""
+    """Return a model of MaskablePPO that has learned from `args.steps` customers."""
     from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
     made = [lambda: DispatchEnv(scenario, free_information=True, customers=20_000)] * args.envs
@@ -177,7 +177,10 @@ def run(args: Args) -> int:
     folder.mkdir(parents=True)
     started, busy = time.perf_counter(), time.process_time()
     policy = tabulate(train(args, scenario, folder), scenario)
-    took = {"training_seconds": time.perf_counter() - started, "training_cpu_seconds": time.process_time() - busy}
+    took = {
+        "training_seconds": time.perf_counter() - started,
+        "training_cpu_seconds": time.process_time() - busy,
+    }
     save_policy(policy, folder / POLICY)
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     told = {

@@ -35,8 +35,8 @@ class Hyperparameters:
     start: str | None = None
     """Policy to begin from: a baseline's name, tuned, the path of a TOML file, or none."""
     offer: Literal["default", "start"] | None = None
-    """The catalog and protocol: default, those of Router-v0; start, also the steps of that policy, and its own
-    pull protocol and memory."""
+    """What to choose from: default, the catalog of Router-v0; start, also the steps of the policy to begin
+    from and those beside them, in servers with its pull protocol, and with its memory."""
     start_customers: int | None = None
     """Customers of that policy that the network is taught with."""
     start_noise: float | None = None

@@ -45,7 +45,7 @@ class Offer:
 
     steps: tuple[Step, ...]
     announce: Announce | None = IDLE_SERVERS_ANNOUNCE
-    memory: Memory = Memory()
+    memory: Memory = Memory()  # noqa: RUF009  it is frozen
 
     @classmethod
     def by(cls, start: Policy, scenario: Scenario) -> Offer:

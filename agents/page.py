@@ -202,7 +202,8 @@ def in_sight(found: Sequence[Contest]) -> list[str]:
                 above = 100 * (row["exact"] / best["exact"] - 1)
                 told = [f"{row['exact']:.5f}", f"{above:+.2f} %"]
             gap = "" if row is best else str(difference(free, at_price(best, 0.0)))
-            body.append([f"`{contest.learned['scenario']['name']}`", f"`{named(row)}`", *told, cell(free), gap])
+            preset = contest.learned["scenario"]["name"]
+            body.append([f"`{preset}`", f"`{named(row)}`", *told, cell(free), gap])
     head = ["preset", "policy", "exact cost", "above the optimum", "simulated cost", "to the optimum"]
     return ["## All queues in sight\n\n" + SIGHT_NOTE, table(head, body)] if found else []
 

@@ -130,7 +130,7 @@ def tasks(args: Args) -> Iterator[Task]:
 
 
 def tasks_in_sight(trained: Trained) -> Iterator[Task]:
-    """Yield what is measured of a router that sees all queues: itself, the optimum, and those that see them."""
+    """Yield what is measured of a router that sees all queues: itself, the optimum, and known rules."""
     policies = [("learned", trained.policy), ("optimum", optimise(trained.scenario).policy())]
     policies += [("baseline", baselines.make(name)) for name in ALL_IN_SIGHT]
     for role, policy in policies:

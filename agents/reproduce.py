@@ -1,8 +1,8 @@
 """Train a router of agents/trained again: `python -m agents.reproduce NAME`, into a new folder.
 
 `--check` compares the weights. With the same versions a search gives the same, to the bit, on any processor
-that rounds alike; a training run does so on a processor with the same instructions, as torch chooses by these in
-which order it sums.
+that rounds alike; a training run does so on a processor with the same instructions, as torch chooses by these
+in which order it sums.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Environments to learn in that are in motion already: each was filled by a policy before the learner came."""
+"""Environments to learn in that are in motion already: a policy filled each before the learner came."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from pull_env.envs.catalog import MOST_PROBED, mean_service_time
 from pull_env.policy import Announce, Policy, Probe, Step, Take
 from pull_env.relaxation import warmup_customers
-from pull_env.scenario import Scenario
 from pull_env.sb3 import Observations, VecRouter
+from pull_env.scenario import Scenario
 
 FILLED = 5_000_000  # customers, over all environments: a few seconds
 
@@ -23,7 +23,7 @@ class SettledRouters(VecRouter):
     def __init__(
         self, scenario: Scenario, envs: int, fill: tuple[Step, ...], filled: int, **arguments: Any
     ) -> None:
-        """Build `envs` environments, to be filled with `filled` customers each; for the rest see `VecRouter`."""
+        """Build `envs` environments, each to be filled with `filled` customers; else as `VecRouter`."""
         self._fill, self._fill_customers = fill, filled
         super().__init__(scenario, envs, **arguments)
 
