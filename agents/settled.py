@@ -10,7 +10,7 @@ from pull_env.relaxation import warmup_customers
 from pull_env.sb3 import Observations, VecRouter
 from pull_env.scenario import Scenario
 
-FILLED = 5_000_000  # customers, over all environments: a few seconds
+FILLED = 2_000_000  # customers, over all environments: a second or two
 
 
 class SettledRouters(VecRouter):
