@@ -164,9 +164,9 @@ def put(run: Path, name: str) -> Path:
     training = training_of(run)
     folder.mkdir(parents=True, exist_ok=True)
     save_policy(replace(load_policy(run / POLICY), name="learned"), folder / POLICY)
-    for file in (CURVE, START):
-        if (run / file).is_file():
-            shutil.copyfile(run / file, folder / file)
+    shutil.copyfile(run / CURVE, folder / CURVE)
+    if (run / START).is_file() and not (folder / START).exists():
+        save_policy(load_policy(run / START), folder / START)
     text = json.dumps(training, indent=2, sort_keys=True)
     (folder / TRAINING).write_text(text + "\n", encoding="utf-8")
     return folder

@@ -41,9 +41,14 @@ SEARCH = [
     "--seed",
     "3",
 ]
-LEARN = "--scenario small-mixed --algo maskable-ppo --start tuned --offer start --start-customers 300 --steps 300"
+LEARN = (
+    "--scenario small-mixed --algo maskable-ppo --start tuned --offer start --start-customers 300 --steps 300"
+)
 LEARN += " --envs 2 --n-steps 75 --evaluations 1 --evaluation-customers 2000 --score-customers 0"
-LEARN, DISPATCH = LEARN.split(), "--steps 300 --envs 2 --n-steps 75 --evaluations 1 --score-customers 0".split()
+LEARN, DISPATCH = (
+    LEARN.split(),
+    "--steps 300 --envs 2 --n-steps 75 --evaluations 1 --score-customers 0".split(),
+)
 
 
 @pytest.fixture
