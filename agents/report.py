@@ -37,7 +37,12 @@ ABROAD = ("balanced(2)",)  # beside the tuned policy, where routers are transfer
 SIZES = (20, 1_000, 10_000)
 OTHER_LOADS = (-0.1, 0.1)
 KEY = ("customers", "replications", "warmup", "seed")
-PHASED = 4  # times the customers, where these come in phases that last for thousands
+PHASED = 4  # times the customers, where phases of arrivals, or queues, last for thousands
+NEAR_CAPACITY = 0.95  # load from which they do
+SETTLE, MANY = (
+    30,
+    5_000,
+)  # customers a server before the counted ones; servers of which fewer runs tell enough
 
 
 @dataclass(frozen=True)
@@ -90,10 +95,16 @@ class Task:
             warmup = max(args.warmup, 0 if args.quick else 10 * self.scenario.servers)
             customers, replications = max(1, args.customers // 4), max(2, args.replications // 2)
             return {"customers": customers, "replications": replications, "warmup": warmup, "seed": seed}
-        phased = isinstance(self.scenario.arrivals, Bursts) or isinstance(self.scenario.shares, HotRouter)
-        customers = args.customers * (PHASED if phased else 1)
-        run = {"customers": customers, "replications": args.replications, "warmup": args.warmup}
-        return {**run, "seed": seed}
+        scenario = self.scenario
+        phased = isinstance(scenario.arrivals, Bursts) or isinstance(scenario.shares, HotRouter)
+        slow = scenario.unlimited and scenario.nominal_load > NEAR_CAPACITY
+        warmup = max(args.warmup * (PHASED if slow else 1), 0 if args.quick else SETTLE * scenario.servers)
+        return {
+            "customers": args.customers * (PHASED if phased or slow else 1),
+            "replications": max(2, args.replications // (2 if scenario.servers >= MANY else 1)),
+            "warmup": warmup,
+            "seed": seed,
+        }
 
     def key(self, args: Args) -> tuple[Any, ...]:
         """Return what tells its row from others."""

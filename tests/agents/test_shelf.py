@@ -41,14 +41,9 @@ SEARCH = [
     "--seed",
     "3",
 ]
-LEARN = (
-    "--scenario small-mixed --algo maskable-ppo --start tuned --offer start --start-customers 300 --steps 300"
-)
-LEARN += " --envs 2 --n-steps 75 --evaluations 1 --evaluation-customers 2000 --score-customers 0"
-LEARN, DISPATCH = (
-    LEARN.split(),
-    "--steps 300 --envs 2 --n-steps 75 --evaluations 1 --score-customers 0".split(),
-)
+LEARN = """--scenario small-mixed --algo maskable-ppo --start tuned --offer start --start-customers 300
+    --steps 300 --envs 2 --n-steps 75 --evaluations 1 --evaluation-customers 2000 --score-customers 0"""
+DISPATCH = "--steps 300 --envs 2 --n-steps 75 --evaluations 1 --score-customers 0"
 
 
 @pytest.fixture
@@ -101,7 +96,7 @@ def test_a_router_is_trained_again_to_the_bit(own_shelf, tmp_path, capfd):
 def test_what_gradients_trained_is_trained_again_to_the_bit(module, monkeypatch, tmp_path, capfd):
     """In processes of their own, as anybody would."""
     monkeypatch.setattr(shelf, "SHELF", tmp_path / "shelf")
-    words = {train: LEARN, dispatch: DISPATCH}[module]
+    words = {train: LEARN, dispatch: DISPATCH}[module].split()
     command = [sys.executable, "-m", module.__name__, *words, "--out", str(tmp_path / "run")]
     assert subprocess.run(command, cwd=reproduce.ROOT, check=False).returncode == 0
     shelf.put(tmp_path / "run", "mine")
