@@ -60,10 +60,14 @@ class Args:
     """Discount a customer."""
     gae_lambda: float = 0.9
     """Weight of later customers in an advantage."""
-    ent_coef: float = 0.02
+    ent_coef: float = 0.005
     """Weight of the entropy of the policy at the start; it falls to 0."""
-    n_steps: int = 512
+    n_steps: int = 256
     """Customers of each environment between two updates."""
+    batch_size: int = 512
+    """Customers a gradient step."""
+    n_epochs: int = 10
+    """Passes over the customers of an update."""
     evaluations: int = 10
     """How often on the way the exact cost is noted; nothing is chosen by it."""
     score_customers: int = 2_000_000
@@ -82,8 +86,8 @@ def train(args: Args, scenario: Scenario, folder: Path) -> Any:
         VecNormalize(DummyVecEnv(made), norm_obs=False, gamma=args.gamma),
         learning_rate=Falling(args.learning_rate, 0.0),
         n_steps=args.n_steps,
-        batch_size=1024,
-        n_epochs=5,
+        batch_size=min(args.batch_size, args.envs * args.n_steps),
+        n_epochs=args.n_epochs,
         gamma=args.gamma,
         gae_lambda=args.gae_lambda,
         ent_coef=args.ent_coef,
