@@ -1,7 +1,8 @@
 """Learn to route with all queues in sight: `python -m agents.dispatch --scenario small-mixed`.
 
 The learner plays `pull_env/Dispatch-v0`, where looking is free (`free_information=True`), and is told nothing
-of the system but what an observation shows and what a customer costs. Its best actions, for all lengths of
+of the system but what an observation shows and what a customer costs. It may choose a full server, which turns
+the customer away: the optimum does so where queues are long, and no mask of full servers would let it. Its best actions, for all lengths of
 the queues up to the buffers, are a table: a policy without a network, whose cost is known exactly, as that of
 the optimum is. Both are simulated as well, on the same customers.
 """
@@ -77,11 +78,11 @@ class Args:
 
 
 def train(args: Args, scenario: Scenario, folder: Path) -> Any:
-    """Return a model of MaskablePPO that has learned from `args.steps` customers."""
+    """Return a model of PPO that has learned from `args.steps` customers."""
     from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
     made = [lambda: DispatchEnv(scenario, free_information=True, customers=20_000)] * args.envs
-    model = learner("maskable-ppo")(
+    model = learner("ppo")(
         "MlpPolicy",
         VecNormalize(DummyVecEnv(made), norm_obs=False, gamma=args.gamma),
         learning_rate=Falling(args.learning_rate, 0.0),
@@ -130,9 +131,7 @@ def tabulate(model: Any, scenario: Scenario) -> Policy:
     env = DispatchEnv(scenario, free_information=True)
     seen = np.tile(env.reset(seed=0)[0], (len(queues), 1))
     seen[:, : queues.shape[1]] = queues / (1.0 + queues)
-    room = queues < limits
-    masks = room | ~room.any(axis=1, keepdims=True)
-    servers, _ = model.predict(seen, deterministic=True, action_masks=masks)
+    servers, _ = model.predict(seen, deterministic=True)
     return Policy("learned", (Lookup(tuple(limits), tuple(servers.tolist()), free=True),))
 
 
@@ -191,7 +190,7 @@ def run(args: Args) -> int:
         **{key: plain.pop(key) for key in ("scenario", "seed")},
         "learn": plain,
         "env": DISPATCH,
-        "algo": "maskable-ppo",
+        "algo": "ppo",
         "command": command_line(sys.orig_argv[1:]),
         "time": began.isoformat(timespec="seconds"),
         "versions": {"pull-env": pull_env.__version__, **versions()},

@@ -69,7 +69,7 @@ FLOOR_NOTE = """What a router would cost that sees all queues and pays for no me
 below.
 """
 SIGHT_NOTE = """A router that sees all queues and pays nothing for it (`pull_env/Dispatch-v0` with
-`free_information=True`) was trained by MaskablePPO on what the env shows and costs, and on nothing else
+`free_information=True`) was trained by PPO on what the env shows and costs, and on nothing else
 (`python -m agents.dispatch`). Its best actions for all lengths of the queues are a table, whose exact cost is
 known from the Markov chain, as the optimum's is (`pull_env.theory.optimise`).
 """

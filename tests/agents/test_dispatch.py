@@ -28,7 +28,7 @@ def test_a_table_does_what_the_network_does(tmp_path):
     truncated, visited = False, set()
     while not truncated:
         queues = tuple(env.simulator.arrays.servers["queue"].tolist())
-        action, _ = model.predict(seen, deterministic=True, action_masks=env.action_masks())
+        action, _ = model.predict(seen, deterministic=True)
         place = 0
         for queue, most in zip(queues, lookup.limits, strict=True):
             place = place * (most + 1) + queue

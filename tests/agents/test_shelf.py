@@ -73,6 +73,7 @@ def test_each_trained_router_is_whole(name):
     assert curve[-1]["generation"] == told["generations"] if "generations" in told else told["customers"]
     if not trained.in_sight:
         assert policy.network.training_seed == told["seed"]
+    if start is not None:
         assert (policy.announce, policy.memory) == (start.announce, start.memory)
         own = spelled_out(start.steps, trained.scenario)
         assert policy.steps[: len(own)] == own
