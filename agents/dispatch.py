@@ -1,10 +1,10 @@
 """Learn to route with all queues in sight: `python -m agents.dispatch --scenario small-mixed`.
 
 The learner plays `pull_env/Dispatch-v0`, where looking is free (`free_information=True`), and is told nothing
-of the system but what an observation shows and what a customer costs. It may choose a full server, which turns
-the customer away: the optimum does so where queues are long, and no mask of full servers would let it. Its best actions, for all lengths of
-the queues up to the buffers, are a table: a policy without a network, whose cost is known exactly, as that of
-the optimum is. Both are simulated as well, on the same customers.
+of the system but what an observation shows and what a customer costs. It may choose a full server, which
+turns the customer away: so does the optimum where queues are long. Its best actions, for all lengths of the
+queues up to the buffers, are a table: a policy without a network, whose cost is known exactly, as that of the
+optimum is. Both are simulated as well, on the same customers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Args:
     """A preset's name, or the path of a TOML file: few servers with buffers, Markov."""
     seed: int = 0
     """Seeds weights, environments and exploration; the score uses another seed."""
-    steps: int = 1_000_000
+    steps: int = 500_000
     """Customers to learn from."""
     envs: int = 16
     """Environments side by side."""
