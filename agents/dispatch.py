@@ -188,7 +188,7 @@ def run(args: Args) -> int:
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     told = {
         **{key: plain.pop(key) for key in ("scenario", "seed")},
-        "learn": plain,
+        "learn": {key: plain[key] for key in plain if key not in ("out", "score_customers")},
         "env": DISPATCH,
         "algo": "ppo",
         "command": command_line(sys.orig_argv[1:]),

@@ -10,6 +10,7 @@ import json
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -85,7 +86,7 @@ def training_of(folder: Path) -> dict[str, Any]:
     scenario, policy = load_scenario(told["scenario"]), load_policy(folder / POLICY)
     return {
         "scenario": {"name": scenario.name, "version": scenario.version, "sha256": scenario.digest},
-        "first_command": told["command"],
+        "first_command": without(told["command"], ("--out",)),
         "time": told["time"],
         "seed": told["seed"],
         "versions": {**told["versions"], "python": machine()["python"]},
@@ -140,14 +141,20 @@ def again(command: str, generations: int | None = None) -> str:
     """Return the command of a run without where its results went, and of a search with how many generations
     it made in place of how long it took.
     """
+    kept = without(command, REPLACED)
+    return kept if generations is None else f"{kept} --generations {generations}"
+
+
+def without(command: str, flags: Sequence[str]) -> str:
+    """Return a command without these flags and their values."""
     words, kept = shlex.split(command), []
     while words:
         word = words.pop(0)
-        if word in REPLACED:
+        if word in flags:
             words.pop(0)
         else:
             kept.append(word)
-    return shlex.join(kept if generations is None else [*kept, "--generations", str(generations)])
+    return shlex.join(kept)
 
 
 def put(run: Path, name: str) -> Path:

@@ -56,8 +56,10 @@ def test_a_table_that_cannot_be_is_refused(pool):
 
 
 def test_a_run_leaves_its_table_and_its_curve(monkeypatch, tmp_path, capsys):
-    words = "--steps 256 --envs 2 --n-steps 64 --evaluations 2 --score-customers 2000".split()
-    monkeypatch.setattr(sys, "argv", ["agents.dispatch", *words, "--out", str(tmp_path / "run")])
+    words = (
+        f"--steps 256 --envs 2 --n-steps 64 --evaluations 2 --score-customers 2000 --out {tmp_path / 'run'}"
+    )
+    monkeypatch.setattr(sys, "argv", ["agents.dispatch", *words.split()])
     assert dispatch.main() == 0
     printed = capsys.readouterr().out
     policy = load_policy(tmp_path / "run" / "policy.toml")
