@@ -7,6 +7,18 @@ from collections.abc import Sequence
 
 from agents.contest import Contest, Row, at_price, compared, contests, cost, difference
 from agents.credits import provenance, run_line, table, training_table
+from agents.notes import (
+    FLOOR_NOTE,
+    HEAD,
+    MAIN_NOTE,
+    PRICE_NOTE,
+    SIGHT_NOTE,
+    TRAINING_NOTE,
+    TRANSFER_NOTE,
+    TRIED_NOTE,
+    UNMOVED,
+    UNTUNED,
+)
 from baselines.report import shown
 
 CHANGING = ("bursty", "hot-spot-moves", "slow-news", "failures", "hot-router")  # or misleading
@@ -38,62 +50,10 @@ def page(rows: Sequence[Row]) -> str:
         price_table(presets, contests(rows, "price")),
         "## How they were trained\n\n" + TRAINING_NOTE,
         training_table(presets),
+        "## What was tried besides\n\n" + TRIED_NOTE,
         provenance(rows),
     ]
     return "\n".join(parts)
-
-
-HEAD = """# Trained routers
-
-*Made by `python -m agents.report` from [`results/rows.jsonl`](results/rows.jsonl); do not edit.*
-
-Each router in `trained/` was trained for one preset, and is scored here beside every baseline and `tuned`,
-the best policy that a search over rules of a person's kind found for that preset. Differences are those of
-the learned router, in % of the other's cost: negative is cheaper. In brackets the interval of 95 %, paired:
-all policies meet the same customers. A difference in bold is a loss.
-"""
-UNMOVED = (
-    "- the search found nothing better than what it began with on {names}; "
-    "a few dozen generations of short, noisy runs are all it had"
-)
-UNTUNED = (
-    "- no `tuned` policy is there yet for {names}: in its place stands the start: `pandora`, or the "
-    "best chain that a search of a minute found, one parameter at a time"
-)
-MAIN_NOTE = """{run}. Cost an arriving customer = wait + price x messages (+ price of a block x blocked or
-lost). The best baseline is the cheapest of the registry in these very runs: it is judged a little too
-well. `pull-min` is told for nothing which router holds fewest messages; no real one could know that.
-"""
-FLOOR_NOTE = """What a router would cost that sees all queues and pays for no message: the best of `jsq`,
-`jfsq`, `sed` and `lwl` in the same runs, at a price of 0. No router that pays for what it knows can be far
-below.
-"""
-SIGHT_NOTE = """A router that sees all queues and pays nothing for it (`pull_env/Dispatch-v0` with
-`free_information=True`) was trained by PPO on what the env shows and costs, and on nothing else
-(`python -m agents.dispatch`). Its best actions for all lengths of the queues are a table, whose exact cost is
-known from the Markov chain, as the optimum's is (`pull_env.theory.optimise`).
-"""
-TRANSFER_NOTE = """The routers as they are, in systems that they were not trained on: the same mix of servers,
-n in all, with as many routers; and other loads. `tuned` is the one for the preset, not tuned anew.
-{run}.
-"""
-PRICE_NOTE = """The same customers with a message at another price. Nothing was trained or tuned anew, which
-would do better: this shows where each policy lies between waiting and messages. What does not look at the
-price does the same at all, so that its cost is exact without another run; what does was simulated at each:
-`pandora`, and routers that may choose its search.
-"""
-TRAINING_NOTE = """By `python -m agents.search`, from a chain of steps (`start.toml`) as a network that knows
-more steps. Validation is on customers that neither candidates nor the scores above met; what it cost on the
-way stands in `curve.jsonl`. `python -m agents.reproduce NAME --check` trains a router again and compares the
-weights, to the bit.
-
-What they began with: `pandora` (batches, bursty, failures, hot-router); `tuned` (heavy-tailed, two-
-speeds); the best of about fifty chains, one parameter changed at a time (hot-spot-moves, slow-news; that
-script was not kept). Tried besides, and left by validation: bursty from `tuned` (no gain), hot-spot-moves
-from `pandora` (no gain), failures in a narrower search (no gain). A first run on two-speeds, by another
-form of the network, was dropped whatever its score. Training had a share of two busy cores, so wall times
-say little.
-"""
 
 
 def targets(presets: dict[str, Contest]) -> str:
