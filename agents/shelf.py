@@ -24,6 +24,7 @@ from pull_env.scenario import Scenario, load_scenario
 from pull_env.terminal import exit_status
 
 SHELF = Path(__file__).with_name("trained")
+ROOT = Path(__file__).parents[1]
 TRAINING, CURVE, CONFIGURATION, BEST = "training.json", "curve.jsonl", "config.json", "best.json"
 START = "start.toml"
 DISPATCH = "pull_env/Dispatch-v0"
@@ -145,6 +146,15 @@ def again(command: str, generations: int | None = None) -> str:
     return kept if generations is None else f"{kept} --generations {generations}"
 
 
+def begun_with(command: str, start: Path) -> str:
+    """Return a command that begins with the file `start`, in place of what `--start` named, if it did."""
+    words = shlex.split(command)
+    if "--start" in words:
+        place = start.relative_to(ROOT) if start.is_relative_to(ROOT) else start
+        words[words.index("--start") + 1] = place.as_posix()
+    return shlex.join(words)
+
+
 def without(command: str, flags: Sequence[str]) -> str:
     """Return a command without these flags and their values."""
     words, kept = shlex.split(command), []
@@ -174,6 +184,7 @@ def put(run: Path, name: str) -> Path:
     shutil.copyfile(run / CURVE, folder / CURVE)
     if (run / START).is_file() and not (folder / START).exists():
         save_policy(load_policy(run / START), folder / START)
+        training["command"] = begun_with(training["command"], folder / START)
     text = json.dumps(training, indent=2, sort_keys=True)
     (folder / TRAINING).write_text(text + "\n", encoding="utf-8")
     return folder
