@@ -41,8 +41,8 @@ SEARCH = [
     "--seed",
     "3",
 ]
-LEARN = """--scenario small-mixed --algo maskable-ppo --start tuned --offer start --start-customers 300
-    --steps 300 --envs 2 --n-steps 75 --evaluations 1 --evaluation-customers 2000 --score-customers 0"""
+LEARN = """--scenario small-mixed --algo maskable-ppo --steps 300 --envs 2 --n-steps 75 --evaluations 1
+    --evaluation-customers 2000 --score-customers 0"""
 DISPATCH = "--steps 300 --envs 2 --n-steps 75 --evaluations 1 --score-customers 0"
 
 
@@ -117,7 +117,7 @@ def test_a_command_is_told_generations_in_place_of_minutes():
 def test_what_is_there_is_never_overwritten(own_shelf):
     with pytest.raises(ValueError, match="there already"):
         shelf.put(own_shelf, "mine")
-    with pytest.raises(ValueError, match="must be the folder of a search"):
+    with pytest.raises(ValueError, match="must be the folder of a run"):
         shelf.put(own_shelf / "nothing", "other")
     with pytest.raises(ValueError, match="it must be one of mine"):
         load_trained("yours")
