@@ -1,6 +1,7 @@
 """Learning with all queues in sight: the table is what the network does, and its cost is the env's."""
 
 import dataclasses
+import json
 import sys
 
 import pytest
@@ -9,7 +10,6 @@ from agents import dispatch
 from agents.dispatch import Args, above, buffers, costs, tabulate, train
 from agents.shelf import load_trained
 from baselines import make
-from baselines.rows import read_rows
 from pull_env.envs.dispatch import DispatchEnv
 from pull_env.policy import load_policy
 from pull_env.scenario import Pool, Scenario, load_scenario
@@ -65,7 +65,8 @@ def test_a_run_leaves_its_table_and_its_curve(monkeypatch, tmp_path, capsys):
     printed = capsys.readouterr().out
     policy = load_policy(tmp_path / "run" / "policy.toml")
     assert f"learned {costs(SCENARIO, policy)[0]:.5f}" in printed
-    assert [row["customers"] for row in read_rows(tmp_path / "run" / "curve.jsonl")] == [0, 128]
+    curve = (tmp_path / "run" / "curve.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["customers"] for line in curve] == [0, 128]
     assert dispatch.main() == 2
     assert "it exists already" in capsys.readouterr().err
 
