@@ -32,11 +32,11 @@ def between(numbers: set[int]) -> str:
     return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))
 
 
-def training_table(presets: dict[str, Contest]) -> str:
+def training_table(found: dict[str, Contest]) -> str:
     """Return the cost of training, and the commands."""
     body, commands = [], []
-    for name, contest in presets.items():
-        told, network = contest.learned["training"], contest.learned["policy"]["content"]["network"]
+    for name, contest in found.items():
+        told = contest.learned["training"]
         how, best = effort(told)
         body.append(
             [
@@ -44,7 +44,7 @@ def training_table(presets: dict[str, Contest]) -> str:
                 told.get("way", SEARCH),
                 how,
                 best,
-                " x ".join(map(str, network["sizes"])) + (", sampled" if network["sampled"] else ""),
+                shape(contest.learned["policy"]["content"]),
                 str(told["seed"]),
                 f"{told['seconds']:.0f} s ({told['cpu_seconds']:.0f} s)",
                 ", ".join(f"{package} {version}" for package, version in sorted(told["versions"].items())),
@@ -53,6 +53,14 @@ def training_table(presets: dict[str, Contest]) -> str:
         commands.append(told["command"])
     head = ["router", "way", "learned from", "best at", "layers", "seed", "wall time (processor)", "versions"]
     return table(head, body) + "\n```bash\n" + "\n".join(commands) + "\n```\n"
+
+
+def shape(policy: dict[str, Any]) -> str:
+    """Return in words what a router's policy is: the layers of its network, or a table."""
+    network = policy.get("network")
+    if network is None:
+        return f"table of {len(policy['steps'][0]['servers'])}"
+    return " x ".join(map(str, network["sizes"])) + (", sampled" if network["sampled"] else "")
 
 
 def effort(told: dict[str, Any]) -> tuple[str, str]:

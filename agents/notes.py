@@ -25,7 +25,9 @@ below; but on `slow-news` asking takes time, which this router pays, too.
 SIGHT_NOTE = """A router that sees all queues and pays nothing for it (`pull_env/Dispatch-v0` with
 `free_information=True`) was trained by PPO on what the env shows and costs, and on nothing else
 (`python -m agents.dispatch`). Its best actions for all lengths of the queues are a table, whose exact cost is
-known from the Markov chain, as the optimum's is (`pull_env.theory.optimise`).
+known from the Markov chain, as the optimum's is (`pull_env.theory.optimise`). The optimum is that of all who
+see queue lengths: `lwl` sees more, how much work is left in each. It may turn a customer away although there
+is room, and so may the learned one; the named rules never do.
 """
 TRANSFER_NOTE = """The routers as they are, in systems that they were not trained on: the same mix of servers,
 n in all, with as many routers; and other loads. `tuned` is the one for the preset, not tuned anew.

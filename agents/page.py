@@ -49,7 +49,7 @@ def page(rows: Sequence[Row]) -> str:
         "## Prices\n\n" + PRICE_NOTE,
         price_table(presets, contests(rows, "price")),
         "## How they were trained\n\n" + TRAINING_NOTE,
-        training_table(presets),
+        training_table(presets | {name: contest for (name, _), contest in contests(rows, IN_SIGHT).items()}),
         "## What was tried besides\n\n" + TRIED_NOTE,
         provenance(rows),
     ]
