@@ -39,7 +39,8 @@ price does the same at all, so that its cost is exact without another run; what 
 `pandora`, and routers that may choose its search.
 """
 TRAINING_NOTE = """By `python -m agents.search` from a chain of steps or a network (`start.toml`) as one
-that knows more steps; or by gradients, `python -m agents.train`. Validation is on customers that neither
+that knows more steps (that of `hot-spot-moves` is what a first search found, see `before.json` there); or by
+gradients, `python -m agents.train`. Validation is on customers that neither
 candidates nor the scores above met; what it cost on the way stands in `curve.jsonl`. `python -m
 agents.reproduce NAME --check` trains a router again and compares the weights: of a search to the bit on any
 processor that rounds alike, of training by gradients on one with the same instructions. Training had a share

@@ -2,6 +2,7 @@
 
 Each is a folder: `policy.toml` and its weights, which hold no code; `training.json`, the command that trains
 it again and what it was trained with; `curve.jsonl`, what it cost on the way; `start.toml`, where it began.
+If that is a network which an earlier run found, `before.json` tells of that run.
 """
 
 from __future__ import annotations
