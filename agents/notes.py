@@ -73,6 +73,6 @@ entries of the observation.
 The aim of 8 % is missed everywhere. On `failures`, `hot-router` and `batches` the tuned policy is `pandora`,
 which already asks more or less as the price, the load and the answers say: no weighing of what a router sees
 improved on it. On `hot-spot-moves` 5 messages a customer are most of the cost, as half of the customers come
-where the messages are not. Most was gained where what a router remembers can stand in for asking: on `slow-news`
-and `bursty`.
+where the messages are not. Most was gained where what a router remembers can stand in for asking: on
+`slow-news` and `bursty`.
 """
