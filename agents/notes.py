@@ -53,7 +53,8 @@ TRIED_NOTE = """Differences here are those of short validation runs, of .4 to 2 
   above what is shelved. The shelved router of `bursty` polished for 81 generations over all that it sees:
   nothing better. That of `slow-news`, told by the fewest of two and polished for 108 generations: -0.4 %
   (-1.0 to +0.1), so that it stayed as it was. (The same polish, 123 generations, made the router of
-  `hot-spot-moves` 1.3 % cheaper, 1.0 to 1.6; that one is shelved.)
+  `hot-spot-moves` 1.3 % cheaper, 1.0 to 1.6; that one is shelved. From the chain anew, 93 generations: within
+  0.4 % of it.)
 - *Gradients.* MaskablePPO on `two-speeds`, from nothing: 1.5 % above `tuned` (0.9 to 2.1) after 3 million
   customers, equal to it after 6 million (-0.5 to +0.7), in under eight minutes; not better than what is
   shelved. Taught `tuned` first and offered its steps (`--start tuned --offer start`, gamma .995, lambda .5):
