@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from agents.contest import Contest, Row
+
+SEARCH = "search"
 
 
 def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
@@ -29,26 +32,43 @@ def between(numbers: set[int]) -> str:
     return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))
 
 
-def training_table(presets: dict[str, Contest]) -> str:
+def training_table(found: dict[str, Contest]) -> str:
     """Return the cost of training, and the commands."""
     body, commands = [], []
-    for name, contest in presets.items():
+    for name, contest in found.items():
         told = contest.learned["training"]
-        sizes = contest.learned["policy"]["content"]["network"]["sizes"]
+        how, best = effort(told)
         body.append(
             [
                 f"`{name}`",
-                " x ".join(map(str, sizes)),
+                told.get("way", SEARCH),
+                how,
+                best,
+                shape(contest.learned["policy"]["content"]),
                 str(told["seed"]),
-                f"{told['generations']} ({told['candidates']:,} candidates)",
-                str(told["best_generation"]),
-                f"{told['seconds']:.0f} s",
+                f"{told['seconds']:.0f} s ({told['cpu_seconds']:.0f} s)",
                 ", ".join(f"{package} {version}" for package, version in sorted(told["versions"].items())),
             ]
         )
         commands.append(told["command"])
-    head = ["router", "layers", "seed", "generations", "best at", "wall time", "versions"]
+    head = ["router", "way", "learned from", "best at", "layers", "seed", "wall time (processor)", "versions"]
     return table(head, body) + "\n```bash\n" + "\n".join(commands) + "\n```\n"
+
+
+def shape(policy: dict[str, Any]) -> str:
+    """Return in words what a router's policy is: the layers of its network, or a table."""
+    network = policy.get("network")
+    if network is None:
+        return f"table of {len(policy['steps'][0]['servers'])}"
+    return " x ".join(map(str, network["sizes"])) + (", sampled" if network["sampled"] else "")
+
+
+def effort(told: dict[str, Any]) -> tuple[str, str]:
+    """Return in words what a router was trained with, and when it was at its best."""
+    if told.get("way", SEARCH) == SEARCH:
+        candidates = f"{told['generations']} generations ({told['candidates']:,} candidates)"
+        return candidates, f"generation {told['best_generation']}"
+    return f"{told['customers']:,} customers", f"{told['best_customers']:,} ({told['best_weights']})"
 
 
 def provenance(rows: Sequence[Row]) -> str:
