@@ -1,0 +1,183 @@
+"""Train one router for many systems: `python -m agents.generalise`. See `agents.general` for what it is.
+
+First every plan is simulated on systems drawn at random, and the planner learns what they cost. Then CMA-ES
+looks for a player: all candidates of a generation meet the same customers of the same systems, those of the
+next one others; it minimises the mean logarithm of the cost. The average of the candidates is validated on
+systems of their own at intervals, and the best is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import tyro
+
+import pull_env
+from agents.general import RECALL, SHAPES, Floats, General, save
+from agents.planner import cost, measure, train
+from agents.search import CONFIGURATION, CURVE, progress
+from agents.systems import draw_systems
+from baselines.rows import versions, write_rows
+from pull_env.scenario import Scenario
+from pull_env.seeds import spawn_seeds
+from pull_env.terminal import bar, command_line, exit_status
+
+WEIGHTS = "weights.safetensors"
+MOST_GENERATIONS = 100_000
+MOST = 0.5  # of the logarithm of a cost by that at the start: no system counts for more
+WORTHWHILE = 1.5  # messages a customer
+
+
+@dataclass(frozen=True)
+class Args:
+    """How much to train on, and how long."""
+
+    systems: int = 600
+    """Systems on which all plans are simulated, for the planner."""
+    held_out: int = 60
+    """Systems of these that it is not trained on, to see how it does on others."""
+    minutes: float = 60.0
+    """How long to look for a player; the generation at hand is completed."""
+    generations: int | None = None
+    """How many generations, however long they take: so the result does not depend on the machine."""
+    seed: int = 0
+    """Seeds systems, customers and candidates; scores use other systems."""
+    population: int = 24
+    """Candidates a generation."""
+    spread: float = 0.1
+    """Standard deviation of the numbers of the first candidates."""
+    batch: int = 16
+    """Systems a generation."""
+    every: int = 20
+    """Generations between two validations."""
+    validation_systems: int = 60
+    """Systems of a validation."""
+    workers: int | None = None
+    """Threads; if not given, one a core. The numbers do not depend on it."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """A new folder for the results; by default one in runs/, named by seed and time."""
+
+
+class Bench:
+    """Systems and customers that routers are compared on.
+
+    Attributes:
+        systems: What is simulated.
+        seeds: Of the customers of each.
+    """
+
+    def __init__(self, systems: Sequence[Scenario], seed: int, workers: int | None) -> None:
+        """Note what to compare on; customers depend on `seed`."""
+        self.systems, self.seeds = systems, spawn_seeds(seed, len(systems), "customers")
+        self._workers = workers or os.cpu_count()
+
+    def excess(self, routers: Sequence[General], base: General) -> Floats:
+        """Return the logarithm of the cost of every router by that of `base`, (routers, systems)."""
+        tasks = [(router, k) for k in range(len(self.systems)) for router in (base, *routers)]
+        with ThreadPoolExecutor(self._workers) as pool:
+            costs = np.array(list(pool.map(lambda task: self._cost(*task), tasks)))
+        logs = np.log(costs).reshape(len(self.systems), -1).T
+        return np.clip(logs[1:] - logs[0], -MOST, MOST)
+
+    def _cost(self, router: General, k: int) -> float:
+        scenario = self.systems[k]
+        return cost(scenario, router.on(scenario), self.seeds[k])
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What the planner was trained on, and what is worth more.
+
+    Attributes:
+        router: It does what is planned.
+        worthwhile: Systems in which even the best plan costs much more than a message a customer, so that a
+            player can do better.
+    """
+
+    router: General
+    worthwhile: tuple[Scenario, ...]
+
+
+def learn_plans(args: Args, folder: Path) -> Learned:
+    """Measure the plans, train the planner, and write how well it does."""
+    systems = draw_systems(args.seed, args.systems)
+    seeds = spawn_seeds(args.seed, args.systems, "plans")
+    with bar("plans on systems", args.systems, sys.stderr.isatty()) as report:
+        costs = measure(systems, seeds, args.workers, report)
+    fit = train(systems, costs, args.seed, args.held_out)
+    write_rows(folder / CURVE, [{"generation": 0, "regret": fit.regret, "held_out": fit.held_out}])
+    worthwhile = [
+        scenario
+        for scenario, least in zip(systems, costs.min(axis=1), strict=True)
+        if least > WORTHWHILE * scenario.prices.message
+    ]
+    return Learned(General(fit.weights), tuple(worthwhile))
+
+
+def movable(stage: str) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return which weights of the player are searched: of recalling only, or all that give preferences."""
+    free = {name: np.full(SHAPES[name], stage == "wide") for name in ("player.all", "player.each")}
+    free["player.each"][RECALL] = True
+    return free
+
+
+def moved(router: General, vector: Floats, free: Mapping[str, npt.NDArray[np.bool_]]) -> General:
+    """Return the router whose free weights are `vector` away from those of `router`."""
+    weights, start = dict(router.weights), 0
+    for name, mask in free.items():
+        part = weights[name].copy()
+        end = start + int(mask.sum())
+        part[mask] += vector[start:end]
+        weights[name], start = part, end
+    return General(weights)
+
+
+def generations(args: Args, learned: Learned, stage: str, begin: General, folder: Path, until: float) -> Iterator[General]:
+    """Yield the best router so far, whenever a generation has ended."""
+    import cma
+
+    free = movable(stage)
+    size = int(sum(mask.sum() for mask in free.values()))
+    options = {"seed": args.seed + 1, "popsize": args.population, "verbose": -9, "CMA_diagonal": stage == "wide"}
+    strategy = cma.CMAEvolutionStrategy(np.zeros(size), args.spread, options)
+    validation = Bench(draw_systems(args.seed, args.validation_systems, "validate"), args.seed, args.workers)
+    best, least = begin, 0.0
+    for generation, seed in enumerate(spawn_seeds(args.seed, most_generations(args), f"generations {stage}"), 1):
+        started = time.monotonic()
+        asked = strategy.ask()
+        chosen = np.random.default_rng(seed).choice(len(learned.worthwhile), args.batch, replace=False)
+        bench = Bench([learned.worthwhile[k] for k in chosen], seed, args.workers)
+        measured = bench.excess([moved(begin, vector, free) for vector in asked], begin).mean(axis=1)
+        strategy.tell(asked, measured.tolist())
+        last = generation == most_generations(args) if args.generations else time.monotonic() > until
+        row = {"stage": stage, "generation": generation, "least": measured.min(), "mean": measured.mean()}
+        row |= {"spread": strategy.sigma, "seconds": time.monotonic() - started}
+        if last or generation % args.every == 0:
+            average = moved(begin, strategy.mean, free)
+            gain = validation.excess([average], begin)[0]
+            row |= {"validation": gain.mean(), "error": gain.std(ddof=1) / math.sqrt(len(gain))}
+            if gain.mean() < least:
+                best, least = average, gain.mean()
+        plain = {key: round(float(value), 5) if isinstance(value, float) else value for key, value in row.items()}
+        write_rows(folder / CURVE, [plain])
+        yield best
+        if last:
+            break
+
+
+def most_generations(args: Args) -> int:
+    """Return how many generations there are at most."""
+    return args.generations or MOST_GENERATIONS
