@@ -184,7 +184,8 @@ def starting_weights(seed: int) -> dict[str, Floats]:
         weights[name][:] = 0.0
     weights["player.encoder"][:, -1] = -1.0  # a unit for each entry that changes: tanh(2 entry - 1)
     weights["player.encoder"][np.arange(UNITS), POOL_CONSTANTS + np.arange(UNITS)] = 2.0
-    weights["player.each"][RECALL, [1, 2]] = -0.5, -0.3  # a short wait that was heard of a short time ago
+    # A short wait that was heard of a short time ago, if the price of asking is high:
+    weights["player.each"][RECALL, [1, 2, 2 * UNITS]] = -0.5, -0.3, 0.25
     return weights
 
 

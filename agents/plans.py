@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from pull_env.envs.catalog import mean_service_time
-from pull_env.policy import Announce, Policy, Probe, Recall, Search, Send, Step, Take
+from pull_env.policy import Announce, Cycle, Policy, Probe, Recall, Search, Send, Step, Take
 from pull_env.scenario import Scenario
 
-PROTOCOLS: dict[str, Announce] = {
-    "idle, to a random router": Announce(),
+PROTOCOLS: dict[str, Announce | None] = {
+    "idle": Announce(),
+    "idle, never withdrawn": Announce(withdraw=False),
     "idle, to the poorer of two": Announce(recipient="fewest", sample=2),
-    "two places, to a random router": Announce(threshold=2, withdraw=False),
-    "two places, to the poorer of two": Announce(threshold=2, withdraw=False, recipient="fewest", sample=2),
+    "two places, never withdrawn": Announce(threshold=2, withdraw=False),
+    "nothing": None,
 }
 PROBES = ((1, 1.0), (2, 0.0), (3, 2.0), (5, 2.0), (8, 0.0))  # servers asked at most, by rate; stopping wait
 PROBES_OF_A_POOL = ((1, 1.0), (3, 1.0))  # waits are in mean service times
@@ -37,14 +38,17 @@ class Plan:
 
     def on(self, scenario: Scenario) -> Policy:
         """Return the plan as a chain of steps for a scenario."""
-        steps = (Take(order="fastest"), lasts(scenario)[self.last])
-        return Policy("plan", steps, protocol(self.protocol, scenario))
+        announce, last = protocol(self.protocol, scenario), lasts(scenario)[self.last]
+        takes = () if announce is None else (Take(order="fastest"),)
+        return Policy("plan", (*takes, last), announce)
 
 
-def protocol(name: str, scenario: Scenario) -> Announce:
+def protocol(name: str, scenario: Scenario) -> Announce | None:
     """Return a protocol; with a single router nobody is sampled."""
     announce = PROTOCOLS[name]
-    return announce if scenario.routers > 1 else replace(announce, recipient="uniform", sample=None)
+    if announce is None or scenario.routers > 1:
+        return announce
+    return replace(announce, recipient="uniform", sample=None)
 
 
 def lasts(scenario: Scenario) -> tuple[Step, ...]:
@@ -55,7 +59,7 @@ def lasts(scenario: Scenario) -> tuple[Step, ...]:
 
 def steps_of_all(scenario: Scenario) -> tuple[Step, ...]:
     """Return the steps that mean all servers."""
-    return (Send(weights="rate"), Search(), *_probes(scenario, PROBES, None))
+    return (Cycle(weights="rate"), Search(), *_probes(scenario, PROBES, None))
 
 
 UNTOLD = 2  # the first of a pool's steps that needs neither a message nor a memory
