@@ -1,15 +1,16 @@
 """Examine the general router on systems it was never trained on: `python -m agents.exam`.
 
-On each of forty systems a policy is tuned for it alone, as `python -m baselines.tune` does; it, the general
-router, and the best single policy of the package meet the same customers. That policy is picked beforehand, by
-its cost on other systems of the same distribution. What was measured before is not measured again.
+On each of forty systems a policy is tuned for it alone, as `python -m baselines.tune` does; it, the
+general router, and the best single policy of the package meet the same customers. That policy is picked
+beforehand, by its cost on other systems of the same distribution. What was measured before is not measured
+again.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,23 +19,40 @@ import numpy as np
 import tyro
 
 import baselines
-from agents.general import GENERAL, load
+from agents.general import GENERAL, General, load
 from agents.systems import draw_systems
 from baselines.leaderboard import default_policies
 from baselines.racing import Log, Plan, choose, race
+from baselines.rivals import tuned
 from baselines.rows import checkout, provenance, read_rows, scenario_content, write_rows
 from pull_env.envs.catalog import mean_service_time
 from pull_env.policy import Policy
 from pull_env.results import Result
-from pull_env.scenario import Scenario
+from pull_env.scenario import Scenario, load_scenario, scenario_names
 from pull_env.seeds import spawn_seeds
 from pull_env.simulation import check, simulate
-from pull_env.terminal import bar, command_line, exit_status
+from pull_env.terminal import bar, command_line, console, exit_status
 
 HERE = Path(__file__).parent
 ROWS = "systems.jsonl"
 BESIDE = ("pandora", "pull-weighted", "balanced(2)", "probe-until-idle(8)")  # in every system
 REPLICATIONS = 8
+FRONTS = ("two-speeds", "bursty")  # presets on which messages are given several prices
+PRICES = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+BLIND = (  # to prices: one point each
+    "weighted",
+    "weighted-round-robin",
+    "pull-weighted",
+    "pull-fastest",
+    "jiq",
+    "balanced(2)",
+    "balanced(3)",
+    "power-of-d(2)",
+    "probe-until-idle(2)",
+    "probe-until-idle(4)",
+    "probe-until-idle(8)",
+    "lsq(2, 16)",
+)
 
 Row = dict[str, Any]
 
@@ -43,6 +61,8 @@ Row = dict[str, Any]
 class Args:
     """How much to measure."""
 
+    router: Annotated[Path, tyro.conf.arg(metavar="FILE")] = GENERAL
+    """Weights of the router, as `python -m agents.generalise` writes them."""
     systems: int = 40
     """Systems of the exam."""
     picking: int = 60
@@ -140,10 +160,16 @@ class Book:
         self.rows.append(found)
         return found
 
-    def find(self, part: str, scenario: Scenario, role: str, run: dict[str, int], digest: str | None = None) -> Row | None:
-        """Return the row of such a run, of a policy of this digest where one is given; None: there is none."""
+    def find(
+        self, part: str, scenario: Scenario, role: str, run: dict[str, int], digest: str | None = None
+    ) -> Row | None:
+        """Return the row of such a run, of a policy of this digest if one is given; None: there is none."""
         for found in self.rows:
-            same = (found["part"], found["role"], found["scenario"]["sha256"]) == (part, role, scenario.digest)
+            same = (found["part"], found["role"], found["scenario"]["sha256"]) == (
+                part,
+                role,
+                scenario.digest,
+            )
             if same and found["run"] == run and digest in (None, found["policy"]["sha256"]):
                 return found
         return None
@@ -152,7 +178,8 @@ class Book:
 def pick(args: Args, book: Book) -> str:
     """Return the name of the policy that is best on average on systems of the training.
 
-    Of each the mean logarithm of its cost by that of the cheapest is taken; one that is unstable anywhere is out.
+    Of each the mean logarithm of its cost by that of the cheapest is taken; what is unstable somewhere is
+    out.
     """
     systems = draw_systems(args.seed, args.picking)
     seeds = spawn_seeds(args.seed, args.picking, "picking")
@@ -163,7 +190,9 @@ def pick(args: Args, book: Book) -> str:
             run = run_of(short(args), scenario, seed)
             for m, policy in enumerate(policies):
                 found = book.find("picking", scenario, policy.name, run, policy.digest)
-                found = found or book.add(measured(short(args), "picking", scenario, policy, policy.name, seed))
+                found = found or book.add(
+                    measured(short(args), "picking", scenario, policy, policy.name, seed)
+                )
                 costs[m, k] = np.mean(found["samples"]["cost"]) if found["stable"] else np.inf
                 report(1)
     excess = np.log(costs / costs.min(axis=0)).mean(axis=1)
@@ -175,31 +204,58 @@ def short(args: Args) -> Args:
     return replace(args, warmup=args.warmup / 5, time=args.time / 5, customers=args.customers // 5)
 
 
-def tuned_rows(args: Args, book: Book, systems: Sequence[Scenario], seeds: Sequence[int]) -> None:
+def tuned_rows(args: Args, book: Book) -> None:
     """Tune for every system without a row, and measure what was found."""
-    for scenario, seed in zip(systems, seeds, strict=True):
+    systems = draw_systems(args.seed, args.systems, "exam")
+    for scenario, seed in zip(systems, spawn_seeds(args.seed, args.systems, "exam customers"), strict=True):
         if book.find("exam", scenario, "tuned", run_of(args, scenario, seed)) is None:
             book.add(measured(args, "exam", scenario, tune(args, scenario, args.seed), "tuned", seed))
 
 
+def scores(args: Args, router: General, single: str) -> Iterator[tuple[str, str, Scenario, Policy, int]]:
+    """Yield what is to be measured: part, role, system, policy and seed."""
+    drawn = draw_systems(args.seed, args.systems, "exam")
+    for scenario, seed in zip(drawn, spawn_seeds(args.seed, args.systems, "exam customers"), strict=True):
+        yield "exam", "general", scenario, router.on(scenario), seed
+        yield "exam", "single", scenario, baselines.make(single), seed
+        for name in BESIDE:
+            yield "exam", name, scenario, baselines.make(name), seed
+    seed = spawn_seeds(args.seed, 1, "exam presets")[0]
+    for scenario in map(load_scenario, scenario_names()):
+        known = {
+            "general": router.on(scenario),
+            "tuned": tuned(scenario),
+            "pandora": baselines.make("pandora"),
+        }
+        for role, policy in known.items():
+            if policy is not None:
+                yield "preset", role, scenario, policy, seed
+    for scenario in map(load_scenario, FRONTS):
+        for name in BLIND:
+            yield "front", name, scenario, baselines.make(name), seed
+        for price in PRICES:
+            priced = replace(scenario, prices=replace(scenario.prices, message=price))
+            yield "front", "general", priced, router.on(priced), seed
+            yield "front", "pandora", priced, baselines.make("pandora"), seed
+
+
 def exam(args: Args) -> int:
-    """Measure what is missing, and return the exit status."""
-    check(args.customers, args.seed, args.systems, None, args.workers)
+    """Measure what is missing, and return the exit status.
+
+    Raises:
+        ValueError: Something that is asked for is not allowed.
+    """
+    check(args.customers, args.seed, 1, None, args.workers)
     checkout(HERE.parent)  # before anything is written: rows tell the state of the sources that measured them
-    book = Book(args.out / ROWS)
-    systems = draw_systems(args.seed, args.systems, "exam")
-    seeds = spawn_seeds(args.seed, args.systems, "exam customers")
-    tuned_rows(args, book, systems, seeds)
-    single = pick(args, book)
-    general = load(GENERAL)
-    with bar("scores", len(systems), sys.stderr.isatty()) as report:
-        for scenario, seed in zip(systems, seeds, strict=True):
-            roles = {"general": general.on(scenario), "single": baselines.make(single)}
-            roles |= {name: baselines.make(name) for name in BESIDE}
-            for role, policy in roles.items():
-                if book.find("exam", scenario, role, run_of(args, scenario, seed), policy.digest) is None:
-                    book.add(measured(args, "exam", scenario, policy, role, seed))
+    book, router = Book(args.out / ROWS), load(args.router)
+    tuned_rows(args, book)
+    wanted = list(scores(args, router, pick(args, book)))
+    with bar("scores", len(wanted), sys.stderr.isatty()) as report:
+        for part, role, scenario, policy, seed in wanted:
+            if book.find(part, scenario, role, run_of(args, scenario, seed), policy.digest) is None:
+                book.add(measured(args, part, scenario, policy, role, seed))
             report(1)
+    console().print("Written:", book.path)
     return 0
 
 

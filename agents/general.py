@@ -2,10 +2,10 @@
 
 It has two parts, which share their weights over pools, so that the number of pools does not matter:
 
-- the planner sees what a scenario declares, with an encoder per pool and a mean over the pools, and tells by how
-  much each of the `plans` is dearer than the best; the best one's protocol is what servers follow;
-- the player sees what a router sees at a customer, likewise, and adds to the preferences that follow from the
-  plans: so it does what is planned, unless what it sees speaks against it.
+- the planner sees what a scenario declares, with an encoder per pool and a mean over the pools, and tells by
+  how much each of the `plans` is dearer than the best; the best one's protocol is what servers follow;
+- the player sees what a router sees at a customer, likewise, and adds to the preferences that follow from
+  the plans: so it does what is planned, unless what it sees speaks against it.
 
 For a scenario both are written out as one network of a policy (`pull_env.Network`): what is constant there
 becomes biases, and what pools share is repeated. The simulator then plays it as any other.
@@ -13,6 +13,7 @@ becomes biases, and what pools share is repeated. The simulator then plays it as
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.plans import LASTS, PROTOCOLS, UNTOLD, protocol, steps_of_all, steps_of_pool
+from agents.plans import LASTS, PROTOCOLS, protocol, steps_of_all, steps_of_pool
 from pull_env.arrivals import Bursts, HotRouter
 from pull_env.envs.catalog import mean_service_time
 from pull_env.kernels.observe import POOL_CONSTANTS, POOL_ENTRIES, ROUTER_ENTRIES
@@ -63,8 +64,18 @@ class General:
 
     weights: Mapping[str, Floats]
 
+    @property
+    def digest(self) -> str:
+        """The sha256 of the weights, as they are saved, in hexadecimal."""
+        parts = (np.asarray(self.weights[name], "<f4").tobytes() for name in SHAPES)
+        return hashlib.sha256(b"".join(parts)).hexdigest()
+
     def excess(self, scenario: Scenario) -> Floats:
-        """Return by how much of its cost each plan is thought to be dearer than the best, (protocols, lasts)."""
+        """Return by how much of its cost each plan is thought to be dearer than the best.
+
+        Returns:
+            A number for each protocol and last step, (len(PROTOCOLS), LASTS).
+        """
         system, pools = declared(scenario)
         seen = np.column_stack([pools, np.tile(system, (len(pools), 1))])
         encoded = np.tanh(affine(self.weights["planner.encoder"], seen))
@@ -119,8 +130,8 @@ def shares(scenario: Scenario) -> Floats:
 def preferences(scenario: Scenario, excess: Floats) -> Floats:
     """Return what a router prefers by the plan alone, (ALL + J EACH,).
 
-    Messages come first, the fastest pool's before others; then the plan's last step, the others as far behind as
-    they are dearer.
+    Messages come first, the fastest pool's before others; then the plan's last step, the others as far
+    behind as they are dearer.
     """
     planned = np.maximum(excess.min() - excess, -FARTHEST)
     rates = np.array([pool.rate for pool in scenario.pools])
@@ -147,7 +158,11 @@ def declared(scenario: Scenario) -> tuple[Floats, Floats]:
         *changes(scenario, service),
     ]
     pools = [
-        (math.log(pool.rate * service), pool.size / scenario.servers, 0.0 if pool.buffer is None else 1 / pool.buffer)
+        (
+            math.log(pool.rate * service),
+            pool.size / scenario.servers,
+            0.0 if pool.buffer is None else 1 / pool.buffer,
+        )
         for pool in scenario.pools
     ]
     return np.array(system), np.array(pools)

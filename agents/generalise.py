@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -28,14 +28,14 @@ import tyro
 import pull_env
 from agents.general import RECALL, SHAPES, Floats, General, save
 from agents.planner import cost, measure, train
-from agents.search import CONFIGURATION, CURVE, progress
 from agents.systems import draw_systems
-from baselines.rows import versions, write_rows
+from baselines.rows import machine, versions, write_rows
 from pull_env.scenario import Scenario
 from pull_env.seeds import spawn_seeds
 from pull_env.terminal import bar, command_line, exit_status
 
-WEIGHTS = "weights.safetensors"
+WEIGHTS, TRAINING, CURVE = "weights.safetensors", "training.json", "curve.jsonl"
+STAGES = {"narrow": 0.3, "wide": 1.0}  # what is searched, and until which share of the time
 MOST_GENERATIONS = 100_000
 MOST = 0.5  # of the logarithm of a cost by that at the start: no system counts for more
 WORTHWHILE = 1.5  # messages a customer
@@ -45,25 +45,25 @@ WORTHWHILE = 1.5  # messages a customer
 class Args:
     """How much to train on, and how long."""
 
-    systems: int = 600
+    systems: int = 1_500
     """Systems on which all plans are simulated, for the planner."""
-    held_out: int = 60
+    held_out: int = 100
     """Systems of these that it is not trained on, to see how it does on others."""
-    minutes: float = 60.0
+    minutes: float = 30.0
     """How long to look for a player; the generation at hand is completed."""
     generations: int | None = None
-    """How many generations, however long they take: so the result does not depend on the machine."""
+    """How many generations of each stage, however long they take: so the result does not depend on speed."""
     seed: int = 0
     """Seeds systems, customers and candidates; scores use other systems."""
-    population: int = 24
+    population: int = 16
     """Candidates a generation."""
-    spread: float = 0.1
+    spread: float = 0.06
     """Standard deviation of the numbers of the first candidates."""
-    batch: int = 16
+    batch: int = 24
     """Systems a generation."""
-    every: int = 20
+    every: int = 10
     """Generations between two validations."""
-    validation_systems: int = 60
+    validation_systems: int = 120
     """Systems of a validation."""
     workers: int | None = None
     """Threads; if not given, one a core. The numbers do not depend on it."""
@@ -145,17 +145,26 @@ def moved(router: General, vector: Floats, free: Mapping[str, npt.NDArray[np.boo
     return General(weights)
 
 
-def generations(args: Args, learned: Learned, stage: str, begin: General, folder: Path, until: float) -> Iterator[General]:
+def generations(
+    args: Args, learned: Learned, stage: str, begin: General, folder: Path, until: float
+) -> Iterator[General]:
     """Yield the best router so far, whenever a generation has ended."""
     import cma
 
     free = movable(stage)
     size = int(sum(mask.sum() for mask in free.values()))
-    options = {"seed": args.seed + 1, "popsize": args.population, "verbose": -9, "CMA_diagonal": stage == "wide"}
+    options = {
+        "seed": args.seed + 1,
+        "popsize": args.population,
+        "verbose": -9,
+        "CMA_diagonal": stage == "wide",
+    }
     strategy = cma.CMAEvolutionStrategy(np.zeros(size), args.spread, options)
     validation = Bench(draw_systems(args.seed, args.validation_systems, "validate"), args.seed, args.workers)
     best, least = begin, 0.0
-    for generation, seed in enumerate(spawn_seeds(args.seed, most_generations(args), f"generations {stage}"), 1):
+    for generation, seed in enumerate(
+        spawn_seeds(args.seed, most_generations(args), f"generations {stage}"), 1
+    ):
         started = time.monotonic()
         asked = strategy.ask()
         chosen = np.random.default_rng(seed).choice(len(learned.worthwhile), args.batch, replace=False)
@@ -171,7 +180,9 @@ def generations(args: Args, learned: Learned, stage: str, begin: General, folder
             row |= {"validation": gain.mean(), "error": gain.std(ddof=1) / math.sqrt(len(gain))}
             if gain.mean() < least:
                 best, least = average, gain.mean()
-        plain = {key: round(float(value), 5) if isinstance(value, float) else value for key, value in row.items()}
+        plain = {
+            key: round(float(value), 5) if isinstance(value, float) else value for key, value in row.items()
+        }
         write_rows(folder / CURVE, [plain])
         yield best
         if last:
@@ -181,3 +192,96 @@ def generations(args: Args, learned: Learned, stage: str, begin: General, folder
 def most_generations(args: Args) -> int:
     """Return how many generations there are at most."""
     return args.generations or MOST_GENERATIONS
+
+
+def learn(args: Args, folder: Path) -> General:
+    """Return the best router that is found; an interruption ends the search with what was found by then."""
+    learned = learn_plans(args, folder)
+    best, begun = learned.router, time.monotonic()
+    total = math.ceil(60 * args.minutes) if args.generations is None else len(STAGES) * args.generations
+    try:
+        with bar("players", total, sys.stderr.isatty()) as report:
+            for stage, share in STAGES.items():
+                until, done = begun + 60 * args.minutes * share, time.monotonic()
+                for found in generations(args, learned, stage, best, folder, until):
+                    best = found
+                    now = time.monotonic()
+                    report(1 if args.generations else round(now - begun) - round(done - begun))
+                    done = now
+    except KeyboardInterrupt:
+        print("Interrupted: what was found by then is kept.", file=sys.stderr)
+    return best
+
+
+def check(args: Args) -> None:
+    """Refuse arguments that cannot be, before any work is done.
+
+    Raises:
+        ValueError: One cannot; the message names it.
+    """
+    least = {
+        "systems": 2,
+        "held_out": 1,
+        "seed": 0,
+        "population": 2,
+        "batch": 1,
+        "every": 1,
+        "validation_systems": 2,
+    }
+    for name, low in least.items():
+        if getattr(args, name) < low:
+            raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
+    for name in ("generations", "workers"):
+        value = getattr(args, name)
+        if value is not None and not 1 <= value <= MOST_GENERATIONS:
+            raise ValueError(f"{name} is {value}: it must be a whole number from 1 to {MOST_GENERATIONS}")
+    for name in ("minutes", "spread"):
+        if not 0 < getattr(args, name) < math.inf:
+            raise ValueError(f"{name} is {getattr(args, name)}: it must be a positive number")
+    if args.held_out >= args.systems:
+        raise ValueError(f"held_out is {args.held_out}: it must be less than systems, {args.systems}")
+    if args.out is not None and args.out.exists():
+        raise ValueError(f"out is '{args.out}': it exists already, and results are never overwritten")
+
+
+def run(args: Args) -> int:
+    """Train and save as `args` say, and return the exit status.
+
+    Raises:
+        ValueError: Something that is asked for is not allowed.
+    """
+    check(args)
+    began, started, busy = datetime.now(timezone.utc), time.perf_counter(), time.process_time()
+    folder = args.out or Path("runs") / f"general-seed{args.seed}-{began.strftime('%Y%m%d-%H%M%S')}"
+    router = learn(args, folder)
+    save(router, folder / WEIGHTS)
+    plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
+    told = {
+        **plain,
+        "command": command_line(sys.orig_argv[1:]),
+        "time": began.isoformat(timespec="seconds"),
+        "seconds": round(time.perf_counter() - started, 1),
+        "cpu_seconds": round(time.process_time() - busy, 1),
+        "weights_sha256": router.digest,
+        "processor": machine()["processor"],
+        "versions": {
+            "pull-env": pull_env.__version__,
+            "cma": version("cma"),
+            "torch": version("torch"),
+            **versions(),
+        },
+    }
+    text = json.dumps(told, indent=2, sort_keys=True)
+    (folder / TRAINING).write_text(text + "\n", encoding="utf-8")
+    print(f"saved in {folder}; examine it: python -m agents.exam --router {folder / WEIGHTS}")
+    return 0
+
+
+def main() -> int:
+    """Train what the command line asks for, and return the exit status."""
+    args = tyro.cli(Args, prog="python -m agents.generalise", description=__doc__)
+    return exit_status(lambda: run(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

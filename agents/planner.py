@@ -104,15 +104,17 @@ def train(systems: Sequence[Scenario], costs: Floats, seed: int, held_out: int, 
         schedule.step()
     regrets = truth[torch.arange(len(systems)), told().argmin(1)].detach().numpy()
     weights |= {name: part.detach().numpy() for name, part in zip(names, parts, strict=True)}
-    return Fit(weights, float(regrets[:many].mean()), float(regrets[many:].mean()) if held_out else float("nan"))
+    return Fit(
+        weights, float(regrets[:many].mean()), float(regrets[many:].mean()) if held_out else float("nan")
+    )
 
 
 def laid_out(systems: Sequence[Scenario]) -> tuple[Floats, Floats, Floats]:
     """Return what is declared of all systems.
 
     Returns:
-        Of every pool and its system, (systems, J, entries), the sizes of pools, (systems, J), 0 for pools that are
-        not there, and of the systems, (systems, entries).
+        Of every pool and its system, (systems, J, entries), the sizes of pools, (systems, J), 0 for pools
+        that are not there, and of the systems, (systems, entries).
     """
     J = max(len(scenario.pools) for scenario in systems)
     known, rows, sizes = [], [], []

@@ -1,7 +1,7 @@
-"""The plans of the general router: how servers announce themselves, and what to do where no message is held.
+"""The plans of the general router: how servers announce themselves, and what to do without a message.
 
-A plan is a chain that any system can follow: take a message of the fastest pool that has one, else do its last
-step. All routers of a plan remember eight servers a pool.
+A plan is a chain that any system can follow: take a message of the fastest pool that has one, else do its
+last step. All routers of a plan remember eight servers a pool.
 """
 
 from __future__ import annotations
@@ -70,9 +70,7 @@ def steps_of_pool(scenario: Scenario, pool: int) -> tuple[Step, ...]:
     return (Take(pool), Recall(pool), Send(pool), *_probes(scenario, PROBES_OF_A_POOL, pool))
 
 
-def _probes(
-    scenario: Scenario, asked: tuple[tuple[int, float], ...], pool: int | None
-) -> tuple[Probe, ...]:
+def _probes(scenario: Scenario, asked: tuple[tuple[int, float], ...], pool: int | None) -> tuple[Probe, ...]:
     servers = scenario.servers if pool is None else scenario.pools[pool].size
     return tuple(
         Probe(
