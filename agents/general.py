@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 
 GENERAL = Path(__file__).with_name("trained") / "general" / "weights.safetensors"
 SYSTEM, POOL = 14, 3  # entries of what is declared of a system, and of a pool
-ENCODED, PLANNED = 16, 32  # units of the planner
+ENCODED, PLANNED = 32, 64  # units of the planner
 UNITS = 8  # of the player, a pool
 SCALES = 4  # entries of what is declared of a system, the first ones, that move the player's preferences
 ALL, EACH = 7, 5  # steps that mean all servers, and steps of a pool

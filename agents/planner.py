@@ -23,11 +23,10 @@ from pull_env.results import gains, measures
 from pull_env.scenario import Scenario
 
 DEAREST = 1.0  # of the logarithm of a cost by the least: what is dearer counts as this
-SHARPNESS = 1 / 0.03  # of the soft choice, which takes what seems dearer by 0.03 with 1/e of the weight
-TRUTH = 0.3  # weight of the second loss
-DECAY = 1e-3
-STEPS = 1_000
-RATE = 3e-3
+SHARPNESS = 20.0  # of the soft choice, in which what seems dearer by 0.05 has 1/e of the weight
+TRUTH = 0.06  # weight of the second loss, a plan
+NEAR, FAR = 0.2, 0.02  # the truth weighs exp(-excess / NEAR) + FAR: what is far behind need not be known well
+BATCH, STEPS, RATE, DECAY = 256, 3_000, 5e-3, 0.1
 
 
 def cost(scenario: Scenario, policy: Policy, seed: int) -> float:
@@ -78,35 +77,34 @@ def train(systems: Sequence[Scenario], costs: Floats, seed: int, held_out: int, 
 
     excess = np.log(costs / costs.min(axis=1, keepdims=True))
     names = [name for name in SHAPES if name.startswith("planner")]
-    weights = starting_weights(seed)
+    weights, rng = starting_weights(seed), np.random.default_rng(seed)
     parts = [torch.tensor(weights[name], requires_grad=True) for name in names]
     seen, sizes, known = (torch.tensor(each) for each in laid_out(systems))
     truth, many = torch.tensor(excess), len(systems) - held_out
     optimiser = torch.optim.AdamW(parts, RATE, weight_decay=DECAY)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
 
     def affine(part: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         return inputs @ part[:, :-1].T + part[:, -1]
 
-    def told() -> torch.Tensor:
-        encoded = torch.tanh(affine(parts[0], seen))
-        pooled = (sizes[:, :, None] * encoded).sum(1)
-        return affine(parts[2], torch.tanh(affine(parts[1], torch.cat([pooled, known], 1))))
+    def told(rows: torch.Tensor) -> torch.Tensor:
+        encoded = torch.tanh(affine(parts[0], seen[rows]))
+        pooled = (sizes[rows][:, :, None] * encoded).sum(1)
+        return affine(parts[2], torch.tanh(affine(parts[1], torch.cat([pooled, known[rows]], 1))))
 
     for _ in range(steps):
-        guess = told()[:many]
-        chances = torch.softmax(-SHARPNESS * guess, 1)
-        chosen = (chances * truth[:many].clamp(max=2 * DEAREST)).sum(1).mean()
-        off = (guess - truth[:many].clamp(max=DEAREST)).square().mean()
+        rows = torch.tensor(rng.choice(many, min(BATCH, many), replace=False))
+        guess, right = told(rows), truth[rows]
+        chosen = (torch.softmax(-SHARPNESS * guess, 1) * right.clamp(max=2 * DEAREST)).sum(1).mean()
+        off = (guess - right.clamp(max=DEAREST)).square() * (torch.exp(-right / NEAR) + FAR)
         optimiser.zero_grad()
-        (chosen + TRUTH * off).backward()  # type: ignore[no-untyped-call]
+        (chosen + TRUTH * off.sum(1).mean()).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         schedule.step()
-    regrets = truth[torch.arange(len(systems)), told().argmin(1)].detach().numpy()
+    every = torch.arange(len(systems))
+    regrets = truth[every, told(every).argmin(1)].detach().numpy()
     weights |= {name: part.detach().numpy() for name, part in zip(names, parts, strict=True)}
-    return Fit(
-        weights, float(regrets[:many].mean()), float(regrets[many:].mean()) if held_out else float("nan")
-    )
+    return Fit(weights, float(regrets[:many].mean()), float(regrets[many:].mean()))
 
 
 def laid_out(systems: Sequence[Scenario]) -> tuple[Floats, Floats, Floats]:
