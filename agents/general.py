@@ -211,8 +211,8 @@ def save(general: General, path: Path) -> None:
     save_file({name: part.astype(np.float32) for name, part in general.weights.items()}, path)
 
 
-def load(path: Path) -> General:
-    """Read the weights that `save` wrote.
+def load(path: Path = GENERAL) -> General:
+    """Read the weights that `save` wrote; by default those of the committed router.
 
     Raises:
         ValueError: The file is missing, or holds something else.

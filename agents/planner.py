@@ -75,6 +75,7 @@ def train(systems: Sequence[Scenario], costs: Floats, seed: int, held_out: int, 
     """Train a planner on what plans cost, (systems, plans), on all but the last `held_out` systems."""
     import torch
 
+    torch.set_num_threads(1)  # so that sums are taken in one order
     excess = np.log(costs / costs.min(axis=1, keepdims=True))
     names = [name for name in SHAPES if name.startswith("planner")]
     weights, rng = starting_weights(seed), np.random.default_rng(seed)
