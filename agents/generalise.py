@@ -51,8 +51,8 @@ class Args:
     """Systems of these that it is not trained on, to see how it does on others."""
     minutes: float = 30.0
     """How long to look for a player; the generation at hand is completed."""
-    generations: int | None = None
-    """How many generations of each stage, however long they take: so the result does not depend on speed."""
+    generations: tuple[int, int] | None = None
+    """How many of both stages, however long they take: so the result does not depend on the machine."""
     seed: int = 0
     """Seeds systems, customers and candidates; scores use other systems."""
     population: int = 16
@@ -151,6 +151,7 @@ def generations(
     """Yield the best router so far, whenever a generation has ended."""
     import cma
 
+    most = dict(zip(STAGES, args.generations, strict=True))[stage] if args.generations else MOST_GENERATIONS
     free = movable(stage)
     size = int(sum(mask.sum() for mask in free.values()))
     options = {
@@ -162,16 +163,14 @@ def generations(
     strategy = cma.CMAEvolutionStrategy(np.zeros(size), args.spread, options)
     validation = Bench(draw_systems(args.seed, args.validation_systems, "validate"), args.seed, args.workers)
     best, least = begin, 0.0
-    for generation, seed in enumerate(
-        spawn_seeds(args.seed, most_generations(args), f"generations {stage}"), 1
-    ):
+    for generation, seed in enumerate(spawn_seeds(args.seed, most, f"generations {stage}"), 1):
         started = time.monotonic()
         asked = strategy.ask()
         chosen = np.random.default_rng(seed).choice(len(learned.worthwhile), args.batch, replace=False)
         bench = Bench([learned.worthwhile[k] for k in chosen], seed, args.workers)
         measured = bench.excess([moved(begin, vector, free) for vector in asked], begin).mean(axis=1)
         strategy.tell(asked, measured.tolist())
-        last = generation == most_generations(args) if args.generations else time.monotonic() > until
+        last = generation == most if args.generations else time.monotonic() > until
         row = {"stage": stage, "generation": generation, "least": measured.min(), "mean": measured.mean()}
         row |= {"spread": strategy.sigma, "seconds": time.monotonic() - started}
         if last or generation % args.every == 0:
@@ -189,16 +188,11 @@ def generations(
             break
 
 
-def most_generations(args: Args) -> int:
-    """Return how many generations there are at most."""
-    return args.generations or MOST_GENERATIONS
-
-
 def learn(args: Args, folder: Path) -> General:
     """Return the best router that is found; an interruption ends the search with what was found by then."""
     learned = learn_plans(args, folder)
     best, begun = learned.router, time.monotonic()
-    total = math.ceil(60 * args.minutes) if args.generations is None else len(STAGES) * args.generations
+    total = sum(args.generations) if args.generations else math.ceil(60 * args.minutes)
     try:
         with bar("players", total, sys.stderr.isatty()) as report:
             for stage, share in STAGES.items():
@@ -231,10 +225,12 @@ def check(args: Args) -> None:
     for name, low in least.items():
         if getattr(args, name) < low:
             raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
-    for name in ("generations", "workers"):
-        value = getattr(args, name)
-        if value is not None and not 1 <= value <= MOST_GENERATIONS:
-            raise ValueError(f"{name} is {value}: it must be a whole number from 1 to {MOST_GENERATIONS}")
+    if args.workers is not None and args.workers < 1:
+        raise ValueError(f"workers is {args.workers}: it must be a whole number from 1")
+    if args.generations and not all(1 <= each <= MOST_GENERATIONS for each in args.generations):
+        raise ValueError(
+            f"generations is {args.generations}: it must be two whole numbers from 1 to {MOST_GENERATIONS}"
+        )
     for name in ("minutes", "spread"):
         if not 0 < getattr(args, name) < math.inf:
             raise ValueError(f"{name} is {getattr(args, name)}: it must be a positive number")
