@@ -66,7 +66,8 @@ def test_the_order_of_pools_does_not_matter() -> None:
         results[0].cost.half_width() + results[1].cost.half_width()
     )
     first, second = (router.on(scenario).network for scenario in ways)
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     for (weights, _), (others, _) in zip(first.layers, second.layers, strict=True):
         assert np.allclose(np.sort(weights.ravel()), np.sort(others.ravel()))
 
@@ -127,7 +128,7 @@ def test_weights_are_read_as_they_were_saved(tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
     save_file({"player.all": np.zeros(3, np.float32)}, tmp_path / "other.safetensors")
-    with pytest.raises(ValueError, match="it must hold planner.encoder"):
+    with pytest.raises(ValueError, match="it must hold planner"):
         load(tmp_path / "other.safetensors")
 
 
@@ -165,7 +166,8 @@ def test_a_training_is_the_same_on_any_number_of_threads(
         assert generalise.run(Args(**TINY, workers=workers, out=folder)) == 0  # type: ignore[arg-type]
         told.append(json.loads((folder / "training.json").read_text())["weights_sha256"])
         rows = [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
-        assert [row["generation"] for row in rows] == [0, 1, 1] and "validation" in rows[-1]
+        assert [row["generation"] for row in rows] == [0, 1, 1]
+        assert "validation" in rows[-1]
         assert load(folder / "weights.safetensors").digest == told[-1]
     assert told[0] == told[1]
 
