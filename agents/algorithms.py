@@ -1,7 +1,8 @@
 """The learners by name, the routers they make, and the folder in which a trained router lies.
 
-The folder holds what was asked for (config.json), the best router by evaluation on the way (best.zip) and the
-last one (final.zip), the learning curve (curve.jsonl, tensorboard/), and scores (scores.jsonl).
+The folder holds what was asked for (config.json), the policy that learning began with (start.toml), the best
+router by evaluation on the way (best.zip, and as a policy without code policy.toml) and the last one
+(final.zip), the learning curve (curve.jsonl, tensorboard/), and scores (scores.jsonl).
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from agents.offers import Offer
 from pull_env.scenario import Scenario
 
 Algorithm = Literal["ppo", "maskable-ppo", "dqn", "qr-dqn"]
 ACTOR_CRITIC: tuple[Algorithm, ...] = ("ppo", "maskable-ppo")
 
-MODEL, FINAL, CONFIGURATION = "best.zip", "final.zip", "config.json"
+MODEL, FINAL, CONFIGURATION, START = "best.zip", "final.zip", "config.json", "start.toml"
 ACTORS = ("mlp_extractor.policy_net.", "action_net.", "q_net", "quantile_net")  # what chooses actions
 
 
@@ -52,7 +54,9 @@ def actor(model: Any) -> dict[str, Any]:
     return {name: weights[name].detach().clone() for name in weights if name.startswith(ACTORS)}
 
 
-def router(algorithm: Algorithm, scenario: Scenario, layers: tuple[int, ...], seed: int) -> Any:
+def router(
+    algorithm: Algorithm, scenario: Scenario, layers: tuple[int, ...], seed: int, offer: Offer | None = None
+) -> Any:
     """Return a model that plays on what a router sees, for the weights of an `actor` to be set in it.
 
     It is a plain model of Stable-Baselines3 with "MlpPolicy", its critic (if there is one) a row of zeros.
@@ -63,6 +67,7 @@ def router(algorithm: Algorithm, scenario: Scenario, layers: tuple[int, ...], se
         scenario: The system.
         layers: Sizes of the hidden layers.
         seed: Of sampled actions, once the model is loaded from a file.
+        offer: What it may do, and its servers; None: the default.
     """
     import torch
 
@@ -74,7 +79,7 @@ def router(algorithm: Algorithm, scenario: Scenario, layers: tuple[int, ...], se
         small, layout = {"n_steps": 2, "batch_size": 2}, {"pi": list(layers), "vf": []}
     kept = np.random.get_state()  # noqa: NPY002  the generator of Stable-Baselines3
     with torch.random.fork_rng():
-        envs = VecRouter(scenario)
+        envs = VecRouter(scenario, **(offer.arguments() if offer else {}))
         model = learner(algorithm)(
             "MlpPolicy", envs, policy_kwargs={"net_arch": layout}, device="cpu", **small
         )

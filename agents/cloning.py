@@ -6,21 +6,19 @@ Learning then begins where a person would stop (Pomerleau, Neural Computation 3 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-import baselines
+from agents.offers import Offer
 from pull_env.envs.play import Driver
 from pull_env.envs.router import RouterEnv
-from pull_env.policy import Policy, load_policy
+from pull_env.policy import Policy
 from pull_env.scenario import Scenario
 
 UPDATES, BATCH, RATE = 2000, 512, 1e-3  # gradient steps, examples of each, step of Adam
-STARTS = Path(__file__).parent / "starts"
 
 
 @dataclass(frozen=True)
@@ -33,26 +31,14 @@ class Examples:
     returns: torch.Tensor  # (E,) float32  discounted rewards from here on, as the learner scales them
 
 
-def start_policy(name: str) -> Policy:
-    """Return a baseline by its name, or a policy by the path of its TOML file, here or in agents/starts.
-
-    Raises:
-        ValueError: There is none.
-    """
-    if not name.endswith(".toml"):
-        return baselines.make(name)
-    here = Path(name)
-    return load_policy(here if here.exists() or not (STARTS / name).exists() else STARTS / name)
-
-
-def check_start(policy: Policy, scenario: Scenario) -> None:
+def check_start(policy: Policy, scenario: Scenario, offer: Offer) -> None:
     """Refuse a policy whose choices are not in the catalog, or whose servers announce themselves otherwise.
 
     Raises:
         ValueError: It is one.
     """
     try:
-        Driver(policy, RouterEnv(scenario))
+        Driver(policy, RouterEnv(scenario, **offer.arguments()))
     except ValueError as error:
         raise ValueError(f"start is {policy.name}, which cannot be taught: {error}") from None
 

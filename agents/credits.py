@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from agents.contest import Contest, Row
+
+SEARCH = "search"
 
 
 def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
@@ -33,22 +36,31 @@ def training_table(presets: dict[str, Contest]) -> str:
     """Return the cost of training, and the commands."""
     body, commands = [], []
     for name, contest in presets.items():
-        told = contest.learned["training"]
-        sizes = contest.learned["policy"]["content"]["network"]["sizes"]
+        told, network = contest.learned["training"], contest.learned["policy"]["content"]["network"]
+        how, best = effort(told)
         body.append(
             [
                 f"`{name}`",
-                " x ".join(map(str, sizes)),
+                told.get("way", SEARCH),
+                how,
+                best,
+                " x ".join(map(str, network["sizes"])) + (", sampled" if network["sampled"] else ""),
                 str(told["seed"]),
-                f"{told['generations']} ({told['candidates']:,} candidates)",
-                str(told["best_generation"]),
-                f"{told['seconds']:.0f} s",
+                f"{told['seconds']:.0f} s ({told['cpu_seconds']:.0f} s)",
                 ", ".join(f"{package} {version}" for package, version in sorted(told["versions"].items())),
             ]
         )
         commands.append(told["command"])
-    head = ["router", "layers", "seed", "generations", "best at", "wall time", "versions"]
+    head = ["router", "way", "learned from", "best at", "layers", "seed", "wall time (processor)", "versions"]
     return table(head, body) + "\n```bash\n" + "\n".join(commands) + "\n```\n"
+
+
+def effort(told: dict[str, Any]) -> tuple[str, str]:
+    """Return in words what a router was trained with, and when it was at its best."""
+    if told.get("way", SEARCH) == SEARCH:
+        candidates = f"{told['generations']} generations ({told['candidates']:,} candidates)"
+        return candidates, f"generation {told['best_generation']}"
+    return f"{told['customers']:,} customers", f"{told['best_customers']:,} ({told['best_weights']})"
 
 
 def provenance(rows: Sequence[Row]) -> str:

@@ -15,16 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents import checkpoint
 from agents.algorithms import ACTOR_CRITIC, FINAL, MODEL, Algorithm, actor, router, save_router, set_actor
+from agents.export import policy_of
+from agents.offers import Offer
 from baselines.rows import SCHEMA, to_line, write_rows
-from pull_env.envs.catalog import MOST_PROBED, mean_service_time
-from pull_env.evaluation import evaluate
-from pull_env.policy import Announce, Policy, Probe, Take
+from pull_env.policy import Policy
+from pull_env.relaxation import warmup_customers
 from pull_env.results import Result
 from pull_env.scenario import Scenario
 from pull_env.seeds import spawn_seeds
@@ -32,9 +31,9 @@ from pull_env.simulation import simulate
 from pull_env.terminal import Report
 
 CURVE, BEST = "curve.jsonl", "best.json"
-RUNS = 64  # replications of an evaluation, side by side
-SETTLE = 50  # customers a server, from an empty system to the first that is counted
-OWN = 5_000  # customers of each replication, at most, of these that the router itself places
+RUNS = 8  # replications of an evaluation
+SETTLED = 20_000  # customers of each before the first that is counted, at most,
+SETTLE = 50  # or this many a server, where that is more
 UPDATE = 8192  # customers between two weights that are averaged, at least
 
 Weights = dict[str, Any]
@@ -42,64 +41,57 @@ Weights = dict[str, Any]
 
 @dataclass(frozen=True)
 class Examiner:
-    """Evaluates weights of a learner in the router that they make."""
+    """Evaluates weights of a learner in the router that they make, as the simulator plays it."""
 
     scenario: Scenario
     algorithm: Algorithm
     model: Any  # what `router` made
+    offer: Offer
     customers: int
-    seed: int  # of the streams
+    seed: int  # of the run
 
     @classmethod
-    def of(cls, scenario: Scenario, algorithm: Algorithm, layers: tuple[int, ...], customers: int, seed: int):
-        """Return the examiner of the training run `seed`."""
-        model = router(algorithm, scenario, layers, seed)
-        return cls(scenario, algorithm, model, customers, spawn_seeds(seed, 1, "validate")[0])
+    def of(
+        cls,
+        scenario: Scenario,
+        algorithm: Algorithm,
+        layers: tuple[int, ...],
+        customers: int,
+        seed: int,
+        offer: Offer | None = None,
+    ) -> Examiner:
+        """Return the examiner of the training run `seed`; without an `offer` of the default one."""
+        model = router(algorithm, scenario, layers, seed, offer)
+        return cls(scenario, algorithm, model, offer or Offer.of({}, scenario), customers, seed)
 
     def ways(self) -> tuple[str, ...]:
         """Return how a router may choose from what its network says."""
         return ("best action", "sampled") if self.algorithm in ACTOR_CRITIC else ("best action",)
 
-    def examine(self, weights: Weights, way: str) -> Result:
-        """Return what a router with these weights comes to; all random generators stay as they were.
+    def policy(self, weights: Weights, way: str) -> Policy:
+        """Return the policy of a router with these weights; all random generators stay as they were."""
+        told = {"algo": self.algorithm, "seed": self.seed, "offer": self.offer.to_dict()}
+        policy = policy_of(set_actor(self.model, weights), told, self.scenario, sampled=way == "sampled")
+        assert policy is not None
+        return policy
 
-        A plain rule fills a large system before the router's turn. A small one the router fills itself, as in
-        scores: what it remembers of probes is then its own, and routers that seldom ask depend on it.
-        """
-        set_actor(self.model, weights)
-        kept = np.random.get_state()  # noqa: NPY002  the generator of Stable-Baselines3
-        with torch.random.fork_rng():
-            torch.manual_seed(self.seed)
-            result = evaluate(
-                self.model,
-                self.scenario,
-                self.customers,
-                seed=self.seed,
-                replications=RUNS,
-                fill=plain_rule(self.scenario),
-                **self._before(),
-                deterministic=way == "best action",
-            )
-        np.random.set_state(kept)  # noqa: NPY002
-        return result
+    def examine(self, policy: Policy) -> Result:
+        """Return what a policy comes to, on streams of which nothing is trained and no score is taken."""
+        return simulate(
+            self.scenario,
+            policy,
+            self.customers,
+            seed=spawn_seeds(self.seed, 1, "validate")[0],
+            replications=RUNS,
+            warmup=self.warmup(),
+            workers=1,
+        )
 
-    def _before(self) -> dict[str, int]:
-        """Return how many customers come before those counted, by the names that `evaluate` has for them."""
+    def warmup(self) -> int:
+        """Return how many customers of each replication come before those counted."""
         if self.scenario.replay is not None:
-            return {}
-        settle = SETTLE * self.scenario.servers
-        return {"warmup": min(settle, OWN), "fill_customers": max(0, settle - OWN)}
-
-    def compare(self, policy: Policy) -> Result:
-        """Return what a policy comes to on the same streams."""
-        return simulate(self.scenario, policy, self.customers, seed=self.seed, replications=RUNS, workers=1)
-
-
-def plain_rule(scenario: Scenario) -> Policy:
-    """Return the rule to take a message, else to probe until a wait is short: nowhere a bad one."""
-    wait = mean_service_time(scenario)
-    probe = Probe(weights="rate", at_most=MOST_PROBED, stop_at=wait, rank="delay")
-    return Policy("take, then probe", (Take(order="fastest"), probe), Announce())
+            return 0
+        return min(warmup_customers(self.scenario, None), max(SETTLED, SETTLE * self.scenario.servers))
 
 
 class Curve(BaseCallback):
@@ -202,7 +194,7 @@ class Curve(BaseCallback):
             del candidates["average"]
         for name, weights in candidates.items():
             for way in self.examiner.ways():
-                result = self.examiner.examine(weights, way)
+                result = self.examiner.examine(self.examiner.policy(weights, way))
                 better = result.cost.mean < self.best or not (self.folder / MODEL).exists()
                 self.note(name, way, result, better)
                 self.logger.record(f"evaluation/cost of {name}, {way}", result.cost.mean)
@@ -215,7 +207,7 @@ class Curve(BaseCallback):
         if result.stable:  # else any that is will be better
             self.best = result.cost.mean
         save_router(set_actor(self.examiner.model, weights), self.folder / MODEL)
-        told = {"customers": self.num_timesteps, "weights": name, "choice": way, "seed": self.examiner.seed}
+        told = {"customers": self.num_timesteps, "weights": name, "choice": way, "seed": result.seed}
         (self.folder / BEST).write_text(
             to_line({**told, "cost": result.cost.to_dict()}) + "\n", encoding="utf-8"
         )

@@ -14,10 +14,10 @@ import numpy as np
 import tyro
 
 from agents.algorithms import load
+from agents.offers import Offer
 from pull_env.decider import Decider
-from pull_env.envs.catalog import default_catalog
 from pull_env.envs.observation import local_size
-from pull_env.policy import Announce, Network, Policy, save_policy
+from pull_env.policy import Network, Policy, save_policy
 from pull_env.scenario import Scenario, load_scenario
 from pull_env.terminal import exit_status
 
@@ -52,19 +52,19 @@ def policy_of(
     """Return the policy that a model of Stable-Baselines3 follows; None if it cannot be `sampled`.
 
     Args:
-        model: PPO, A2C, MaskablePPO, DQN or QR-DQN with "MlpPolicy", trained on the default catalog.
+        model: PPO, A2C, MaskablePPO, DQN or QR-DQN with "MlpPolicy".
         configuration: What it was trained with.
-        scenario: Whose default catalog its actions are.
+        scenario: Whose default catalog its actions are, if it was offered nothing else.
         sampled: Whether it draws its actions.
 
     Raises:
         ValueError: Its network is no chain of linear layers and tanh or relu, or decides otherwise.
     """
     layers, activation = layers_of(model)
-    catalog, actions = default_catalog(scenario), layers[-1][1].size
-    if actions != len(catalog):
+    offer, actions = Offer.of(configuration, scenario), layers[-1][1].size
+    if actions != len(offer.steps):
         raise ValueError(
-            f"the model chooses from {actions} steps: on {scenario.name} there are {len(catalog)}; "
+            f"the model chooses from {actions} steps: on {scenario.name} there are {len(offer.steps)}; "
             "it fits scenarios with as many pools as it was trained on"
         )
     if sampled and not hasattr(model.policy, "action_net"):
@@ -79,7 +79,7 @@ def policy_of(
     )
     check_decisions(model, network)
     name = f"{configuration['algo']} ({how})"
-    return Policy(name, catalog, Announce(), network=network)
+    return Policy(name, offer.steps, offer.announce, offer.memory, network)
 
 
 def layers_of(model: Any) -> tuple[tuple[Any, ...], Any]:

@@ -33,7 +33,10 @@ class Hyperparameters:
     layers: tuple[int, ...] | None = None
     """Sizes of the hidden layers, of actor and critic each."""
     start: str | None = None
-    """Policy to begin from: a baseline's name, the path of a TOML file, or none."""
+    """Policy to begin from: a baseline's name, tuned, the path of a TOML file, or none."""
+    offer: Literal["default", "start"] | None = None
+    """What to choose from: default, the catalog of Router-v0; start, also the steps of the policy to begin
+    from and those beside them, in servers with its pull protocol, and with its memory."""
     start_customers: int | None = None
     """Customers of that policy that the network is taught with."""
     start_noise: float | None = None
@@ -152,6 +155,8 @@ def resolve(
         raise ValueError(f"observation is {resolved.observation}: {algorithm} has no critic, so it is router")
     if algorithm not in ACTOR_CRITIC and resolved.start != "none":
         raise ValueError(f"start is {resolved.start}: {algorithm} has no actor to be taught, so it is none")
+    if resolved.offer == "start" and resolved.start == "none":
+        raise ValueError("offer is start: there must be a policy to begin from, and start is none")
     return resolved
 
 
@@ -173,6 +178,8 @@ def check(given: Hyperparameters, place: str = "") -> None:
             allowed = "a list of whole numbers from 1"
         elif name == "observation":
             right, allowed = value in ("with-state", "router"), "with-state or router"
+        elif name == "offer":
+            right, allowed = value in ("default", "start"), "default or start"
         elif name == "start":
             right, allowed = isinstance(value, str), "a policy's name, the path of a TOML file, or none"
         else:

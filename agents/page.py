@@ -7,9 +7,22 @@ from collections.abc import Sequence
 
 from agents.contest import Contest, Row, at_price, compared, contests, cost, difference
 from agents.credits import provenance, run_line, table, training_table
+from agents.notes import (
+    FLOOR_NOTE,
+    HEAD,
+    MAIN_NOTE,
+    PRICE_NOTE,
+    SIGHT_NOTE,
+    TRAINING_NOTE,
+    TRANSFER_NOTE,
+    TRIED_NOTE,
+    UNMOVED,
+    UNTUNED,
+)
 from baselines.report import shown
 
 CHANGING = ("bursty", "hot-spot-moves", "slow-news", "failures", "hot-router")  # or misleading
+IN_SIGHT = "in sight"  # the part of rows where routers see all queues for nothing
 ALL_IN_SIGHT = ("jsq", "jfsq", "sed", "lwl")
 CLASSICAL = ("pull", "jiq", "balanced(2)", "power-of-d(2)")
 PRICES = (0.005, 0.05, 0.2, 0.5)
@@ -30,63 +43,17 @@ def page(rows: Sequence[Row]) -> str:
         *(whole_table(name, contest) for name, contest in presets.items()),
         "## What is left\n\n" + FLOOR_NOTE,
         floor_table(presets),
+        *in_sight([*contests(rows, IN_SIGHT).values()]),
         "## Transfer\n\n" + TRANSFER_NOTE.format(run=run_line([r for r in rows if r["part"] == "transfer"])),
         transfer_table(contests(rows, "transfer")),
         "## Prices\n\n" + PRICE_NOTE,
         price_table(presets, contests(rows, "price")),
         "## How they were trained\n\n" + TRAINING_NOTE,
         training_table(presets),
+        "## What was tried besides\n\n" + TRIED_NOTE,
         provenance(rows),
     ]
     return "\n".join(parts)
-
-
-HEAD = """# Trained routers
-
-*Made by `python -m agents.report` from [`results/rows.jsonl`](results/rows.jsonl); do not edit.*
-
-Each router in `trained/` was trained for one preset, and is scored here beside every baseline and `tuned`,
-the best policy that a search over rules of a person's kind found for that preset. Differences are those of
-the learned router, in % of the other's cost: negative is cheaper. In brackets the interval of 95 %, paired:
-all policies meet the same customers. A difference in bold is a loss.
-"""
-UNMOVED = (
-    "- the search found nothing better than what it began with on {names}; "
-    "a few dozen generations of short, noisy runs are all it had"
-)
-UNTUNED = (
-    "- no `tuned` policy is there yet for {names}: in its place stands the start: `pandora`, or the "
-    "best chain that a search of a minute found, one parameter at a time"
-)
-MAIN_NOTE = """{run}. Cost an arriving customer = wait + price x messages (+ price of a block x blocked or
-lost). The best baseline is the cheapest of the registry in these very runs: it is judged a little too
-well. `pull-min` is told for nothing which router holds fewest messages; no real one could know that.
-"""
-FLOOR_NOTE = """What a router would cost that sees all queues and pays for no message: the best of `jsq`,
-`jfsq`, `sed` and `lwl` in the same runs, at a price of 0. No router that pays for what it knows can be far
-below.
-"""
-TRANSFER_NOTE = """The routers as they are, in systems that they were not trained on: the same mix of servers,
-n in all, with as many routers; and other loads. `tuned` is the one for the preset, not tuned anew.
-{run}.
-"""
-PRICE_NOTE = """The same customers with a message at another price. Nothing was trained or tuned anew, which
-would do better: this shows where each policy lies between waiting and messages. What does not look at the
-price does the same at all, so that its cost is exact without another run; what does was simulated at each:
-`pandora`, and routers that may choose its search.
-"""
-TRAINING_NOTE = """By `python -m agents.search`, from a chain of steps (`start.toml`) as a network that knows
-more steps. Validation is on customers that neither candidates nor the scores above met; what it cost on the
-way stands in `curve.jsonl`. `python -m agents.reproduce NAME --check` trains a router again and compares the
-weights, to the bit.
-
-What they began with: `pandora` (batches, bursty, failures, hot-router); `tuned` (heavy-tailed, two-
-speeds); the best of about fifty chains, one parameter changed at a time (hot-spot-moves, slow-news; that
-script was not kept). Tried besides, and left by validation: bursty from `tuned` (no gain), hot-spot-moves
-from `pandora` (no gain), failures in a narrower search (no gain). A first run on two-speeds, by another
-form of the network, was dropped whatever its score. Training had a share of two busy cores, so wall times
-say little.
-"""
 
 
 def targets(presets: dict[str, Contest]) -> str:
@@ -181,6 +148,24 @@ def floor_table(presets: dict[str, Contest]) -> str:
             above = [cell(contest.learned), "-" if rival is None else cell(rival)]
             body.append([f"`{name}`", *above, f"{cell(least)} `{named(least)}`"])
     return table(["preset", "learned", "`tuned`, or the start", "all queues in sight, for nothing"], body)
+
+
+def in_sight(found: Sequence[Contest]) -> list[str]:
+    """Return the section on routers that see all queues, beside the optimum; nothing if there are none."""
+    body = []
+    for contest in found:
+        best = next(row for row in contest.rows if row["role"] == "optimum")
+        for row in sorted(contest.rows, key=lambda row: sum(at_price(row, 0.0)["samples"]["cost"])):
+            free = at_price(row, 0.0)
+            told = ["-", "-"]
+            if "exact" in row:
+                above = 100 * (row["exact"] / best["exact"] - 1)
+                told = [f"{row['exact']:.5f}", f"{above:+.2f} %"]
+            gap = "" if row is best else str(difference(free, at_price(best, 0.0)))
+            preset = contest.learned["scenario"]["name"]
+            body.append([f"`{preset}`", f"`{named(row)}`", *told, cell(free), gap])
+    head = ["preset", "policy", "exact cost", "above the optimum", "simulated cost", "to the optimum"]
+    return ["## All queues in sight\n\n" + SIGHT_NOTE, table(head, body)] if found else []
 
 
 def named(found: Row) -> str:

@@ -17,7 +17,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 import baselines
-from agents.page import PRICES, page, price_name
+from agents.page import ALL_IN_SIGHT, IN_SIGHT, PRICES, page, price_name
 from agents.shelf import Trained, load_trained, trained_names
 from baselines.leaderboard import default_policies
 from baselines.rivals import tuned
@@ -28,6 +28,8 @@ from pull_env.scenario import Scenario
 from pull_env.seeds import spawn_seeds
 from pull_env.simulation import check, simulate
 from pull_env.terminal import bar, command_line, console, exit_status
+from pull_env.theory.exact import solve
+from pull_env.theory.optimum import optimise
 
 HERE = Path(__file__).parent
 ROWS, PAGE = "rows.jsonl", "README.md"
@@ -35,7 +37,12 @@ ABROAD = ("balanced(2)",)  # beside the tuned policy, where routers are transfer
 SIZES = (20, 1_000, 10_000)
 OTHER_LOADS = (-0.1, 0.1)
 KEY = ("customers", "replications", "warmup", "seed")
-PHASED = 4  # times the customers, where these come in phases that last for thousands
+PHASED = 4  # times the customers, where phases of arrivals, or queues, last for thousands
+NEAR_CAPACITY = 0.95  # load from which they do
+SETTLE, MANY = (
+    30,
+    5_000,
+)  # customers a server before the counted ones; servers of which fewer runs tell enough
 
 
 @dataclass(frozen=True)
@@ -65,9 +72,10 @@ class Task:
     """One simulation.
 
     Attributes:
-        part: `preset`, where routers were trained, `price`, where messages cost otherwise, or `transfer`.
+        part: `preset`, where routers were trained, `price`, where messages cost otherwise, `transfer`, or
+            `in sight`, where routers see all queues for nothing.
         system: What differs from the preset, in words; empty: nothing.
-        role: `learned`, `tuned`, `start` (the chain that training began with), or `baseline`.
+        role: `learned`, `tuned`, `start` (the chain that training began with), `baseline`, or `optimum`.
         trained: The router that it is beside.
         scenario: What is simulated.
         policy: What its routers follow.
@@ -87,10 +95,16 @@ class Task:
             warmup = max(args.warmup, 0 if args.quick else 10 * self.scenario.servers)
             customers, replications = max(1, args.customers // 4), max(2, args.replications // 2)
             return {"customers": customers, "replications": replications, "warmup": warmup, "seed": seed}
-        phased = isinstance(self.scenario.arrivals, Bursts) or isinstance(self.scenario.shares, HotRouter)
-        customers = args.customers * (PHASED if phased else 1)
-        run = {"customers": customers, "replications": args.replications, "warmup": args.warmup}
-        return {**run, "seed": seed}
+        scenario = self.scenario
+        phased = isinstance(scenario.arrivals, Bursts) or isinstance(scenario.shares, HotRouter)
+        slow = scenario.unlimited and scenario.nominal_load > NEAR_CAPACITY
+        warmup = max(args.warmup * (PHASED if slow else 1), 0 if args.quick else SETTLE * scenario.servers)
+        return {
+            "customers": args.customers * (PHASED if phased or slow else 1),
+            "replications": max(2, args.replications // (2 if scenario.servers >= MANY else 1)),
+            "warmup": warmup,
+            "seed": seed,
+        }
 
     def key(self, args: Args) -> tuple[Any, ...]:
         """Return what tells its row from others."""
@@ -103,6 +117,9 @@ def tasks(args: Args) -> Iterator[Task]:
     """Yield all that is to be measured, router by router."""
     for name in trained_names():
         trained = load_trained(name)
+        if trained.in_sight:
+            yield from tasks_in_sight(trained)
+            continue
         known = [("learned", trained.policy), ("tuned", tuned(trained.scenario)), ("start", trained.start)]
         own = [(role, policy) for role, policy in known if policy is not None]
         few = [("baseline", baselines.make(rival)) for rival in ABROAD]
@@ -121,6 +138,14 @@ def tasks(args: Args) -> Iterator[Task]:
         for system, scenario in abroad(trained.scenario, args.quick):
             for role, policy in (*own[:2], *few):
                 yield Task("transfer", system, role, trained, scenario, policy)
+
+
+def tasks_in_sight(trained: Trained) -> Iterator[Task]:
+    """Yield what is measured of a router that sees all queues: itself, the optimum, and known rules."""
+    policies = [("learned", trained.policy), ("optimum", optimise(trained.scenario).policy())]
+    policies += [("baseline", baselines.make(name)) for name in ALL_IN_SIGHT]
+    for role, policy in policies:
+        yield Task(IN_SIGHT, "", role, trained, trained.scenario, policy)
 
 
 def abroad(scenario: Scenario, quick: bool) -> Iterator[tuple[str, Scenario]]:
@@ -146,6 +171,8 @@ def measure(args: Args, task: Task, command: str) -> dict[str, Any]:
     told = {"part": task.part, "system": task.system, "role": task.role, "trained": task.trained.name}
     told |= {"reads_price": reads_price(task.policy), "key": list(task.key(args))}
     training = {"training": task.trained.training} if task.role == "learned" else {}
+    if task.part == IN_SIGHT and task.role != "baseline":
+        told |= {"exact": solve(task.scenario, task.policy).cost}
     return {**found, **told, **training, "samples": samples}
 
 

@@ -1,7 +1,8 @@
 """Train a router of agents/trained again: `python -m agents.reproduce NAME`, into a new folder.
 
-`--check` compares the weights: a search gives the same, to the bit, with the same versions on any processor
-that rounds alike.
+`--check` compares the weights. With the same versions a search gives the same, to the bit, on any processor
+that rounds alike; a training run does so on a processor with the same instructions, as torch chooses by these
+in which order it sums.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from agents.export import POLICY
-from agents.shelf import Trained, load_trained
+from agents.shelf import Trained, digest, load_trained
 from pull_env.policy import load_policy
 from pull_env.terminal import exit_status
 
@@ -47,10 +48,8 @@ def train_again(trained: Trained, folder: Path) -> int:
 def same(trained: Trained, folder: Path) -> bool:
     """Return whether the router in `folder` has the weights and the steps of a trained one; say so."""
     found = load_policy(folder / POLICY)
-    assert found.network is not None
-    expected = trained.training["weights_sha256"]
-    equal = found.network.digest == expected and found.steps == trained.policy.steps
-    print(f"weights {found.network.digest[:16]}, {'as' if equal else 'not as'} in training.json")
+    equal = digest(found) == trained.training["weights_sha256"] and found.steps == trained.policy.steps
+    print(f"weights {digest(found)[:16]}, {'as' if equal else 'not as'} in training.json")
     return equal
 
 

@@ -41,7 +41,7 @@ from pull_env.scenario import Scenario, load_scenario
 from pull_env.seeds import spawn_seeds
 from pull_env.terminal import Report, bar, command_line, exit_status
 
-CURVE, CONFIGURATION = "curve.jsonl", "config.json"
+CURVE, CONFIGURATION, START = "curve.jsonl", "config.json", "start.toml"
 MOST_GENERATIONS = 100_000
 FINALISTS = 8  # rules that are validated: short runs alone may prefer one that is good in quiet times only
 
@@ -248,6 +248,8 @@ def run(args: Args) -> int:
     assert found.best.network is not None
     network = replace(found.best.network, training_seed=args.seed)
     save_policy(replace(found.best, name=name, network=network), folder / POLICY)
+    begun = found.start if args.start is None else find_policy(args.start, scenario)
+    save_policy(replace(begun, name="start"), folder / START)
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     told = {
         **plain,

@@ -1,4 +1,4 @@
-"""The trained routers of agents/trained: `python -m agents.shelf RUN NAME` puts the result of a search there.
+"""The trained routers of agents/trained: `python -m agents.shelf RUN NAME` puts the result of a run there.
 
 Each is a folder: `policy.toml` and its weights, which hold no code; `training.json`, the command that trains
 it again and what it was trained with; `curve.jsonl`, what it cost on the way; `start.toml`, where it began.
@@ -10,6 +10,7 @@ import json
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,7 +24,10 @@ from pull_env.scenario import Scenario, load_scenario
 from pull_env.terminal import exit_status
 
 SHELF = Path(__file__).with_name("trained")
-TRAINING, CURVE, CONFIGURATION = "training.json", "curve.jsonl", "config.json"
+ROOT = Path(__file__).parents[1]
+TRAINING, CURVE, CONFIGURATION, BEST = "training.json", "curve.jsonl", "config.json", "best.json"
+START = "start.toml"
+DISPATCH = "pull_env/Dispatch-v0"
 MOST_BYTES = 2**20  # of a folder
 REPLACED = ("--out", "--minutes", "--generations", "--workers")  # words that do not change what is found
 
@@ -48,9 +52,14 @@ class Trained:
         return load_scenario(self.training["scenario"]["name"])
 
     @property
+    def in_sight(self) -> bool:
+        """Whether it sees all queues for nothing, as in `pull_env/Dispatch-v0`."""
+        return self.training.get("env") == DISPATCH
+
+    @property
     def start(self) -> Policy | None:
         """The chain that its search began with, where that has a file."""
-        path = SHELF / self.name / "start.toml"
+        path = SHELF / self.name / START
         return load_policy(path) if path.is_file() else None
 
 
@@ -72,57 +81,110 @@ def load_trained(name: str) -> Trained:
 
 
 def training_of(folder: Path) -> dict[str, Any]:
-    """Return how the router of a search in `folder` was trained, as plain JSON values."""
+    """Return how the router of a run in `folder` was trained, as plain JSON values."""
     told = json.loads((folder / CONFIGURATION).read_text(encoding="utf-8"))
     curve = [json.loads(line) for line in (folder / CURVE).read_text(encoding="utf-8").splitlines()]
     scenario, policy = load_scenario(told["scenario"]), load_policy(folder / POLICY)
-    assert policy.network is not None
-    validated = [row for row in curve if "validation" in row and row["stable"]]
     return {
         "scenario": {"name": scenario.name, "version": scenario.version, "sha256": scenario.digest},
-        "command": again(told["command"], curve[-1]["generation"]),
-        "first_command": told["command"],
+        "first_command": without(told["command"], ("--out",)),
         "time": told["time"],
-        "seconds": told["search_seconds"],
-        "cpu_seconds": told["search_cpu_seconds"],
         "seed": told["seed"],
-        "generations": curve[-1]["generation"],
-        "candidates": curve[-1]["generation"] * told["population"],
-        "best_generation": min(validated, key=lambda row: row["validation"]["mean"])["generation"],
         "versions": {**told["versions"], "python": machine()["python"]},
         "processor": machine()["processor"],
-        "weights_sha256": policy.network.digest,
-        "to_the_bit": True,
+        "weights_sha256": digest(policy),
+        **(of_learning(folder, told) if "algo" in told else of_search(told, curve)),
     }
 
 
-def again(command: str, generations: int) -> str:
-    """Return the command of a search, told how many generations to make in place of how long to take."""
+def digest(policy: Policy) -> str:
+    """Return the sha256 of what was learned: the weights of a network, or the table of a policy without."""
+    return policy.digest if policy.network is None else policy.network.digest
+
+
+def of_search(told: dict[str, Any], curve: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what is told of a search: how many generations it took, and in which it found its best."""
+    validated = [row for row in curve if "validation" in row and row["stable"]]
+    generations = curve[-1]["generation"]
+    return {
+        "way": "search",
+        "command": again(told["command"], generations),
+        "seconds": told["search_seconds"],
+        "cpu_seconds": told["search_cpu_seconds"],
+        "generations": generations,
+        "candidates": generations * told["population"],
+        "best_generation": min(validated, key=lambda row: row["validation"]["mean"])["generation"],
+        "to_the_bit": "on any processor that rounds alike",
+    }
+
+
+def of_learning(folder: Path, told: dict[str, Any]) -> dict[str, Any]:
+    """Return what is told of learning by gradients: from how many customers, and when it was at its best."""
+    learn = told["learn"]
+    best = {"customers": learn["steps"], "weights": "latest", "choice": "best action"}
+    if (folder / BEST).is_file():
+        best = json.loads((folder / BEST).read_text(encoding="utf-8"))
+    return {
+        "way": told["algo"] + (" in Dispatch-v0" if told.get("env") == DISPATCH else ""),
+        "env": told.get("env", "pull_env/Router-v0"),
+        "command": again(told["command"]),
+        "seconds": told["training_seconds"],
+        "cpu_seconds": told["training_cpu_seconds"],
+        "customers": learn["steps"],
+        "best_customers": best["customers"],
+        "best_weights": f"{best['weights']}, {best['choice']}",
+        "learn": learn,
+        "to_the_bit": "on a processor with the same instructions, as torch chooses its sums by these",
+    }
+
+
+def again(command: str, generations: int | None = None) -> str:
+    """Return the command of a run without where its results went, and of a search with how many generations
+    it made in place of how long it took.
+    """
+    kept = without(command, REPLACED)
+    return kept if generations is None else f"{kept} --generations {generations}"
+
+
+def begun_with(command: str, start: Path) -> str:
+    """Return a command that begins with the file `start`, in place of what `--start` named, if it did."""
+    words = shlex.split(command)
+    if "--start" in words:
+        place = start.relative_to(ROOT) if start.is_relative_to(ROOT) else start
+        words[words.index("--start") + 1] = place.as_posix()
+    return shlex.join(words)
+
+
+def without(command: str, flags: Sequence[str]) -> str:
+    """Return a command without these flags and their values."""
     words, kept = shlex.split(command), []
     while words:
         word = words.pop(0)
-        if word in REPLACED:
+        if word in flags:
             words.pop(0)
         else:
             kept.append(word)
-    return shlex.join([*kept, "--generations", str(generations)])
+    return shlex.join(kept)
 
 
 def put(run: Path, name: str) -> Path:
-    """Copy the router that a search left in `run` to the shelf, and return its folder.
+    """Copy the router that a search or a training run left in `run` to the shelf, and return its folder.
 
     Raises:
         ValueError: The run holds no such router, or there is one of this name.
     """
     folder = SHELF / name
     if not (run / CONFIGURATION).is_file() or not (run / POLICY).is_file():
-        raise ValueError(f"run is '{run}': it must be the folder of a search that has ended")
+        raise ValueError(f"run is '{run}': it must be the folder of a run that has ended")
     if (folder / TRAINING).exists():
         raise ValueError(f"name is {name!r}: {folder} is there already, and results are never overwritten")
     training = training_of(run)
     folder.mkdir(parents=True, exist_ok=True)
     save_policy(replace(load_policy(run / POLICY), name="learned"), folder / POLICY)
     shutil.copyfile(run / CURVE, folder / CURVE)
+    if (run / START).is_file() and not (folder / START).exists():
+        save_policy(load_policy(run / START), folder / START)
+        training["command"] = begun_with(training["command"], folder / START)
     text = json.dumps(training, indent=2, sort_keys=True)
     (folder / TRAINING).write_text(text + "\n", encoding="utf-8")
     return folder
@@ -133,7 +195,7 @@ class Args:
     """Which run to put on the shelf."""
 
     run: Annotated[Path, tyro.conf.Positional]
-    """The folder of a search."""
+    """The folder of a search, or of a training run."""
     name: Annotated[str, tyro.conf.Positional]
     """What to call the router."""
 

@@ -9,47 +9,30 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from dataclasses import dataclass
+import time
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import tyro
 
-import pull_env
-from agents.algorithms import ACTOR_CRITIC, Algorithm, learner, read_configuration, write_configuration
-from agents.hyperparams import LEARNERS, Hyperparameters, resolve
+from agents.algorithms import (
+    ACTOR_CRITIC,
+    START,
+    learner,
+    load,
+    read_configuration,
+    write_configuration,
+)
+from agents.asked import Args, check, configuration, offer_of, stored
+from agents.export import POLICY, policy_of
+from agents.hyperparams import LEARNERS
+from agents.offers import start_policy
 from agents.score import score
-from baselines.rows import versions
-from pull_env.scenario import load_scenario
+from pull_env.policy import save_policy
+from pull_env.scenario import Scenario, load_scenario
 from pull_env.seeds import spawn_seeds
-from pull_env.terminal import Report, bar, command_line, exit_status
-
-
-@dataclass(frozen=True)
-class Args:
-    """How to train."""
-
-    scenario: str = "two-speeds"
-    """A preset's name, or the path of a TOML file."""
-    algo: Algorithm = "ppo"
-    """The learner; maskable-ppo is ppo that never picks a take or recall of nothing."""
-    seed: int = 0
-    """Seeds weights, environments and exploration; evaluations and scores use other seeds."""
-    evaluations: int = 10
-    """Evaluations on the way, at equal distances, besides the one before the first customer."""
-    evaluation_customers: int = 200_000
-    """Customers counted in each."""
-    score_customers: int = 100_000
-    """Customers counted in the score at the end; 0: no score."""
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
-    """A new folder for the results; by default one in runs/, named by learner, scenario, seed and time."""
-    resume: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
-    """The folder of a run that was stopped: go on as if it had not been. All else is as it was begun."""
-    hyperparams: Annotated[Path | None, tyro.conf.arg(metavar="YAML")] = None
-    """A file of hyperparameters in place of the learner's own in agents/hyperparams."""
-    learn: tyro.conf.OmitArgPrefixes[Hyperparameters] = dataclasses.field(default_factory=Hyperparameters)
-    """What to learn with, over what the file gives."""
+from pull_env.terminal import Report, bar, exit_status
 
 
 def main() -> int:
@@ -70,6 +53,9 @@ def run(args: Args) -> int:
         if args.resume is None:
             folder.mkdir(parents=True)
             write_configuration(configuration(args), folder)
+            if args.learn.start != "none":
+                start = start_policy(args.learn.start, load_scenario(args.scenario))
+                save_policy(dataclasses.replace(start, name="start"), folder / START)
             train(args, folder)
         else:
             go_on(args, folder)
@@ -80,27 +66,6 @@ def run(args: Args) -> int:
         score(folder, args.scenario, args.score_customers)
     print(f"score it again: python -m agents.score {folder} --scenario {args.scenario}")
     return 0
-
-
-def check(args: Args) -> Args:
-    """Return `args` with all hyperparameters, after refusing what cannot be, before any work is done.
-
-    Raises:
-        ValueError: Something cannot be; the message names it.
-    """
-    scenario = load_scenario(args.scenario)
-    least = {"seed": 0, "evaluations": 1, "evaluation_customers": 1, "score_customers": 0}
-    for name, low in least.items():
-        if getattr(args, name) < low:
-            raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
-    learn = resolve(args.algo, scenario.name, args.learn, args.hyperparams)
-    if args.out is not None and args.out.exists():
-        raise ValueError(f"out is '{args.out}': it exists already, and results are never overwritten")
-    if learn.start != "none":
-        from agents.cloning import check_start, start_policy
-
-        check_start(start_policy(learn.start), scenario)
-    return dataclasses.replace(args, learn=learn)
 
 
 def default_folder(args: Args) -> Path:
@@ -140,11 +105,9 @@ def make_model(args: Args) -> Any:
     from stable_baselines3.common.vec_env import VecNormalize
 
     from agents.schedule import Falling
-    from pull_env.sb3 import VecRouter
 
-    learn = args.learn
-    sight = "with-state" if learn.observation == "with-state" else "local"
-    envs = VecRouter(args.scenario, learn.envs, customers=learn.customers, observation=sight)
+    learn, scenario = args.learn, load_scenario(args.scenario)
+    envs = environments(args, scenario)
     given = {name: value for name, value in learn.given().items() if name in LEARNERS}
     if args.algo in ACTOR_CRITIC:
         given["batch_size"] = min(learn.batch_size, learn.envs * learn.n_steps)
@@ -157,6 +120,23 @@ def make_model(args: Args) -> Any:
         seed=args.seed,  # the environments spawn theirs from it
         device="cpu",
         **given,
+    )
+
+
+def environments(args: Args, scenario: Scenario) -> Any:
+    """Return the environments to learn in, which are in motion from the start."""
+    from agents.settled import SettledRouters, fill_customers, plain_rule
+
+    learn = args.learn
+    fill = plain_rule(scenario) if learn.start == "none" else start_policy(learn.start, scenario)
+    return SettledRouters(
+        scenario,
+        learn.envs,
+        fill.steps,
+        fill_customers(scenario, learn.envs),
+        customers=learn.customers,
+        observation="with-state" if learn.observation == "with-state" else "local",
+        **offer_of(args).arguments(),
     )
 
 
@@ -176,7 +156,9 @@ def make_curve(args: Args, folder: Path, report: Report) -> Any:
     from agents.curve import Curve, Examiner
 
     scenario, learn = load_scenario(args.scenario), args.learn
-    examiner = Examiner.of(scenario, args.algo, learn.layers, args.evaluation_customers, args.seed)
+    examiner = Examiner.of(
+        scenario, args.algo, learn.layers, args.evaluation_customers, args.seed, offer_of(args)
+    )
     return Curve(folder, examiner, -(-learn.steps // args.evaluations), learn.average, report)
 
 
@@ -192,13 +174,14 @@ def callbacks(args: Args, curve: Any) -> list[Any]:
 
 def teach(model: Any, args: Args, curve: Any) -> None:
     """Teach the learner the policy that it starts from, and note in the curve what that policy costs."""
-    from agents.cloning import clone, start_policy
+    from agents.cloning import clone
 
-    policy, learn = start_policy(args.learn.start), args.learn
+    learn = args.learn
+    policy = start_policy(learn.start, load_scenario(args.scenario))
     seed = spawn_seeds(args.seed, 1, "clone")[0]
     agreed = clone(model, policy, learn.start_customers, learn.start_noise, seed)
     print(f"taught {policy.name}: the network agrees with it on {agreed:.1%} of choices", flush=True)
-    curve.note("start", policy.name, curve.examiner.compare(policy))
+    curve.note("start", policy.name, curve.examiner.examine(policy))
 
 
 def logger(folder: Path) -> Any:
@@ -214,7 +197,9 @@ def finish(model: Any, curve: Any, folder: Path) -> None:
 
     model.env.close()
     seconds = curve.elapsed()
-    write_configuration({**read_configuration(folder), "training_seconds": round(seconds, 1)}, folder)
+    keep_policy(folder)
+    took = {"training_seconds": round(seconds, 1), "training_cpu_seconds": round(time.process_time(), 1)}
+    write_configuration({**read_configuration(folder), **took}, folder)
     best = read_best(folder)
     print(f"learned from {model.num_timesteps:,} customers in {seconds:.0f} s, saved in {folder}")
     cost = best["cost"]["mean"]
@@ -224,37 +209,15 @@ def finish(model: Any, curve: Any, folder: Path) -> None:
     )
 
 
-def configuration(args: Args) -> dict[str, Any]:
-    """Return what a run was asked for, and with what it is done, as plain JSON values."""
-    plain = {key: str(value) if isinstance(value, Path) else value for key, value in vars(args).items()}
-    learner(args.algo)  # so that its versions are known
-    return {
-        **plain,
-        "learn": args.learn.given(),
-        "command": command_line(sys.orig_argv[1:]),
-        "scenario_content": load_scenario(args.scenario).to_dict(),
-        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "versions": {"pull-env": pull_env.__version__, **versions()},
-    }
+def keep_policy(folder: Path) -> None:
+    """Leave in a run's folder what its best router follows, as a policy without code."""
+    from agents.curve import read_best
 
-
-def stored(args: Args) -> Args:
-    """Return what the run in `args.resume` was asked for.
-
-    Raises:
-        ValueError: More is given than the folder, which holds no run, or its scenario has changed.
-    """
-    folder = args.resume
-    if dataclasses.replace(args, resume=None) != Args():
-        raise ValueError(f"resume is '{folder}': the run goes on as it was begun, so give nothing else")
-    content = read_configuration(folder)
-    names = [field.name for field in dataclasses.fields(Args) if field.name not in ("learn", "out", "resume")]
-    learn = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in content["learn"].items()
-    }
-    if load_scenario(content["scenario"]).to_dict() != content["scenario_content"]:
-        raise ValueError(f"resume is '{folder}': its scenario {content['scenario']} has changed since")
-    return Args(**{name: content[name] for name in names}, resume=folder, learn=Hyperparameters(**learn))
+    model, told, _ = load(folder)
+    sampled = read_best(folder)["choice"] == "sampled"
+    policy = policy_of(model, told, load_scenario(told["scenario"]), sampled=sampled)
+    assert policy is not None
+    save_policy(policy, folder / POLICY)
 
 
 if __name__ == "__main__":

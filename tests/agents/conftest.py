@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from agents import cloning, curve, train
+from agents import cloning, curve, settled, train
 from agents.hyperparams import Hyperparameters
 
 LEARN = {
@@ -20,7 +20,9 @@ LEARN["maskable-ppo"], LEARN["qr-dqn"] = LEARN["ppo"], LEARN["dqn"]
 def short(monkeypatch):
     """Make evaluations short, and return what makes the arguments of a short run."""
     monkeypatch.setattr(curve, "RUNS", 8)
+    monkeypatch.setattr(curve, "SETTLED", 50)
     monkeypatch.setattr(curve, "SETTLE", 4)
+    monkeypatch.setattr(settled, "FILLED", 4_000)
     monkeypatch.setattr(curve, "UPDATE", 64)
     monkeypatch.setattr(cloning, "UPDATES", 250)
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from agents import train
-from agents.cloning import check_start, clone, discounted, start_policy, watch
+from agents.cloning import check_start, clone, discounted, watch
+from agents.offers import Offer
 from pull_env import Announce, Policy, Probe, Send, Take
 from pull_env.envs.play import HELD
 from pull_env.kernels.observe import POOL_ENTRIES
@@ -44,15 +45,6 @@ def test_returns_go_on_beyond_the_end():
     assert np.allclose(discounted(rewards, ends, 0.5), expected, rtol=1e-12)
 
 
-def test_a_start_is_a_name_or_a_file():
-    assert start_policy("pull-fastest").name == "pull-fastest"
-    assert start_policy("two-speeds.toml").steps[1].pool == 0
-    with pytest.raises(ValueError, match="did you mean"):
-        start_policy("pul")
-    with pytest.raises(ValueError, match=r"'nowhere.toml' cannot be read"):
-        start_policy("nowhere.toml")
-
-
 @pytest.mark.parametrize(
     ("policy", "cause"),
     [
@@ -62,4 +54,4 @@ def test_a_start_is_a_name_or_a_file():
 )
 def test_a_start_that_cannot_be_taught(policy, cause):
     with pytest.raises(ValueError, match=f"start is {policy.name}, which cannot be taught: .*{cause}"):
-        check_start(policy, SCENARIO)
+        check_start(policy, SCENARIO, Offer.of({}, SCENARIO))

@@ -8,8 +8,10 @@ import torch
 
 from agents import train
 from agents.algorithms import actor, load, router
-from agents.curve import CURVE, Examiner, read_best
+from agents.curve import CURVE, SETTLE, SETTLED, Examiner, read_best
 from baselines.rows import read_rows
+from pull_env.policy import load_policy
+from pull_env.relaxation import warmup_customers
 from pull_env.scenario import Pool, Scenario, load_scenario
 
 SCENARIO = load_scenario("small-mixed")
@@ -36,8 +38,10 @@ def test_the_best_of_the_curve_is_kept(short, tmp_path, capsys):
     assert kept[-1] == best["cost"]["mean"]
     model, configuration, _ = load(folder)
     examiner = Examiner.of(SCENARIO, "ppo", (64, 64), 256, configuration["seed"])
-    assert examiner.examine(actor(model), best["choice"]).cost.mean == best["cost"]["mean"]
-    final = examiner.examine(actor(load(folder / "final.zip")[0]), "best action")
+    kept_policy = examiner.policy(actor(model), best["choice"])
+    assert examiner.examine(kept_policy).cost.mean == best["cost"]["mean"]
+    assert load_policy(folder / "policy.toml").network == kept_policy.network
+    final = examiner.examine(examiner.policy(actor(load(folder / "final.zip")[0]), "best action"))
     assert final.cost.mean == next(r for r in rows[7:] if r["weights"] == "latest")["cost"]["mean"]
     printed = capsys.readouterr().out
     assert "taught pull-fastest: the network agrees with it on" in printed
@@ -70,7 +74,7 @@ def test_an_examination_is_repeated_and_leaves_random_generators_alone(short):
     examiner = Examiner.of(SCENARIO, "ppo", (8,), 300, 0)
     weights = actor(router("ppo", SCENARIO, (8,), 1))
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    first, second = (examiner.examine(weights, "sampled") for _ in range(2))
+    first, second = (examiner.examine(examiner.policy(weights, "sampled")) for _ in range(2))
     assert first == second
     assert torch.equal(before[0], torch.get_rng_state())
     assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
@@ -86,10 +90,12 @@ def test_a_router_that_is_never_stable_is_kept_and_said_to_be_so(short, tmp_path
     assert load(tmp_path / "run")
 
 
-def test_a_large_system_is_filled_by_a_plain_rule_and_a_small_one_by_the_router():
-    def before(servers):
-        scenario = Scenario((Pool(servers, 1.0),), routers=2, load=0.5)
-        return Examiner.of(scenario, "ppo", (8,), 300, 0)._before()
+def test_a_warmup_is_as_long_as_the_system_needs_within_bounds():
+    def before(servers, load):
+        scenario = Scenario((Pool(servers, 1.0),), routers=2, load=load)
+        return Examiner.of(scenario, "ppo", (8,), 300, 0).warmup()
 
-    assert before(40) == {"warmup": 2_000, "fill_customers": 0}
-    assert before(1_000) == {"warmup": 5_000, "fill_customers": 45_000}
+    settled = Scenario((Pool(10, 1.0),), routers=2, load=0.5)
+    assert before(10, 0.5) == warmup_customers(settled, None) < SETTLED
+    assert before(10, 0.99) == SETTLED
+    assert before(1_000, 0.99) == SETTLE * 1_000

@@ -6,8 +6,9 @@ from typing import get_args
 import pytest
 
 from agents.algorithms import Algorithm
-from agents.cloning import check_start, start_policy
+from agents.cloning import check_start
 from agents.hyperparams import FOLDER, Hyperparameters, known, resolve
+from agents.offers import Offer, start_policy
 from pull_env.scenario import load_scenario, scenario_names
 
 ALGORITHMS = get_args(Algorithm)
@@ -19,7 +20,10 @@ def test_the_files_give_all_that_a_learner_needs(algo):
         learn = resolve(algo, name, Hyperparameters())
         assert set(known(algo)) - set(learn.given()) <= {"target_kl"}
         if learn.start != "none":
-            check_start(start_policy(learn.start), load_scenario(name))
+            scenario = load_scenario(name)
+            start = start_policy(learn.start, scenario)
+            offer = Offer.by(start, scenario) if learn.offer == "start" else Offer.of({}, scenario)
+            check_start(start, scenario, offer)
 
 
 def test_every_learner_has_a_file():

@@ -2,11 +2,12 @@
 
 import dataclasses
 import json
+import subprocess
 import sys
 
 import pytest
 
-from agents import report, reproduce, search, shelf
+from agents import dispatch, report, reproduce, search, shelf, train
 from agents.contest import Contest, at_price, difference
 from agents.page import page
 from agents.rules import spelled_out
@@ -40,6 +41,9 @@ SEARCH = [
     "--seed",
     "3",
 ]
+LEARN = """--scenario small-mixed --algo maskable-ppo --steps 300 --envs 2 --n-steps 75 --evaluations 1
+    --evaluation-customers 2000 --score-customers 0"""
+DISPATCH = "--steps 300 --envs 2 --n-steps 75 --evaluations 1 --score-customers 0"
 
 
 @pytest.fixture
@@ -60,16 +64,19 @@ def own_shelf(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", trained_names())
 def test_each_trained_router_is_whole(name):
     trained = load_trained(name)
-    check_fit(trained.policy, trained.scenario)
-    assert trained.policy.network.digest == trained.training["weights_sha256"]
-    assert trained.policy.network.training_seed == trained.training["seed"]
-    assert (trained.policy.announce, trained.policy.memory) == (trained.start.announce, trained.start.memory)
-    own = spelled_out(trained.start.steps, trained.scenario)
-    assert trained.policy.steps[: len(own)] == own
-    assert trained.scenario.digest == trained.training["scenario"]["sha256"]
+    policy, start, told = trained.policy, trained.start, trained.training
+    check_fit(policy, trained.scenario)
+    assert shelf.digest(policy) == told["weights_sha256"]
+    assert trained.scenario.digest == told["scenario"]["sha256"]
     assert sum(path.stat().st_size for path in (SHELF / name).iterdir()) < MOST_BYTES
     curve = [json.loads(line) for line in (SHELF / name / "curve.jsonl").read_text().splitlines()]
-    assert curve[-1]["generation"] == trained.training["generations"]
+    assert curve[-1]["generation"] == told["generations"] if "generations" in told else told["customers"]
+    if not trained.in_sight:
+        assert policy.network.training_seed == told["seed"]
+    if start is not None:
+        assert (policy.announce, policy.memory) == (start.announce, start.memory)
+        own = spelled_out(start.steps, trained.scenario)
+        assert policy.steps[: len(own)] == own
     result = simulate(trained.scenario, trained.policy, 2_000, warmup=100, replications=2)
     assert result.customers >= 2_000
 
@@ -86,6 +93,22 @@ def test_a_router_is_trained_again_to_the_bit(own_shelf, tmp_path, capfd):
         reproduce.reproduce(args)
 
 
+@pytest.mark.parametrize("module", [train, dispatch], ids=["train", "dispatch"])
+def test_what_gradients_trained_is_trained_again_to_the_bit(module, monkeypatch, tmp_path, capfd):
+    """In processes of their own, as anybody would."""
+    monkeypatch.setattr(shelf, "SHELF", tmp_path / "shelf")
+    words = {train: LEARN, dispatch: DISPATCH}[module].split()
+    command = [sys.executable, "-m", module.__name__, *words, "--out", str(tmp_path / "run")]
+    assert subprocess.run(command, cwd=reproduce.ROOT, check=False).returncode == 0
+    shelf.put(tmp_path / "run", "mine")
+    trained = load_trained("mine")
+    assert trained.in_sight == (module is dispatch)
+    assert trained.training["customers"] == 300
+    assert "--out" not in trained.training["command"]
+    assert reproduce.reproduce(reproduce.Args("mine", tmp_path / "again", check=True)) == 0
+    assert "as in training.json" in capfd.readouterr().out
+
+
 def test_a_command_is_told_generations_in_place_of_minutes():
     command = "python -m agents.search --minutes 4 --seed 2 --workers 1 --out 'runs/a b'"
     assert again(command, 7) == "python -m agents.search --seed 2 --generations 7"
@@ -94,7 +117,7 @@ def test_a_command_is_told_generations_in_place_of_minutes():
 def test_what_is_there_is_never_overwritten(own_shelf):
     with pytest.raises(ValueError, match="there already"):
         shelf.put(own_shelf, "mine")
-    with pytest.raises(ValueError, match="must be the folder of a search"):
+    with pytest.raises(ValueError, match="must be the folder of a run"):
         shelf.put(own_shelf / "nothing", "other")
     with pytest.raises(ValueError, match="it must be one of mine"):
         load_trained("yours")
