@@ -26,15 +26,16 @@ import numpy.typing as npt
 import tyro
 
 import pull_env
-from agents.general import RECALL, SHAPES, Floats, General, save
+from agents.general import GENERAL, RECALL, SHAPES, Floats, General, save
 from agents.planner import cost, measure, train
+from agents.shelf import CURVE, TRAINING, again
 from agents.systems import draw_systems
 from baselines.rows import machine, versions, write_rows
 from pull_env.scenario import Scenario
 from pull_env.seeds import spawn_seeds
 from pull_env.terminal import bar, command_line, exit_status
 
-WEIGHTS, TRAINING, CURVE = "weights.safetensors", "training.json", "curve.jsonl"
+WEIGHTS = GENERAL.name
 STAGES = {"narrow": 0.3, "wide": 1.0}  # what is searched, and until which share of the time
 MOST_GENERATIONS = 100_000
 MOST = 0.5  # of the logarithm of a cost by that at the start: no system counts for more
@@ -251,10 +252,15 @@ def run(args: Args) -> int:
     folder = args.out or Path("runs") / f"general-seed{args.seed}-{began.strftime('%Y%m%d-%H%M%S')}"
     router = learn(args, folder)
     save(router, folder / WEIGHTS)
+    first = command_line(sys.orig_argv[1:])
+    rows = [json.loads(line) for line in (folder / CURVE).read_text(encoding="utf-8").splitlines()]
+    counts = {stage: sum(row.get("stage") == stage for row in rows) for stage in STAGES}
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     told = {
         **plain,
-        "command": command_line(sys.orig_argv[1:]),
+        "command": again(first, *counts.values()),
+        "first_command": first,
+        "generations": counts,
         "time": began.isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - started, 1),
         "cpu_seconds": round(time.process_time() - busy, 1),

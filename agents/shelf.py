@@ -64,8 +64,8 @@ class Trained:
 
 
 def trained_names() -> tuple[str, ...]:
-    """Return the names of all trained routers, in alphabetical order."""
-    return tuple(sorted(path.parent.name for path in SHELF.glob(f"*/{TRAINING}")))
+    """Return the names of all routers trained for a preset, in alphabetical order."""
+    return tuple(sorted(path.parent.name for path in SHELF.glob(f"*/{POLICY}")))
 
 
 def load_trained(name: str) -> Trained:
@@ -138,12 +138,12 @@ def of_learning(folder: Path, told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def again(command: str, generations: int | None = None) -> str:
+def again(command: str, *generations: int) -> str:
     """Return the command of a run without where its results went, and of a search with how many generations
     it made in place of how long it took.
     """
     kept = without(command, REPLACED)
-    return kept if generations is None else f"{kept} --generations {generations}"
+    return " ".join([kept, "--generations", *map(str, generations)]) if generations else kept
 
 
 def begun_with(command: str, start: Path) -> str:
