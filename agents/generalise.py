@@ -1,7 +1,7 @@
 """Train one router for many systems: `python -m agents.generalise`. See `agents.general` for what it is.
 
 First every plan is simulated on systems drawn at random, and the planner learns what they cost. Then CMA-ES
-looks for a player: all candidates of a generation meet the same customers of the same systems, those of the
+looks for a player, for when to use what is remembered: all candidates of a generation meet the same customers of the same systems, those of the
 next one others; it minimises the mean logarithm of the cost. The average of the candidates is validated on
 systems of their own at intervals, and the best is kept.
 """
@@ -13,7 +13,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 import tyro
 
 import pull_env
@@ -36,7 +35,6 @@ from pull_env.seeds import spawn_seeds
 from pull_env.terminal import bar, command_line, exit_status
 
 WEIGHTS = GENERAL.name
-STAGES = {"narrow": 0.3, "wide": 1.0}  # what is searched, and until which share of the time
 MOST_GENERATIONS = 100_000
 MOST = 0.5  # of the logarithm of a cost by that at the start: no system counts for more
 WORTHWHILE = 1.5  # messages a customer
@@ -50,10 +48,10 @@ class Args:
     """Systems on which all plans are simulated, for the planner."""
     held_out: int = 100
     """Systems of these that it is not trained on, to see how it does on others."""
-    minutes: float = 30.0
+    minutes: float = 10.0
     """How long to look for a player; the generation at hand is completed."""
-    generations: tuple[int, int] | None = None
-    """How many of both stages, however long they take: so the result does not depend on the machine."""
+    generations: int | None = None
+    """How many generations, however long they take: so the result does not depend on the machine."""
     seed: int = 0
     """Seeds systems, customers and candidates; scores use other systems."""
     population: int = 16
@@ -128,64 +126,43 @@ def learn_plans(args: Args, folder: Path) -> Learned:
     return Learned(General(fit.weights), tuple(worthwhile))
 
 
-def movable(stage: str) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return which weights of the player are searched: of recalling only, or all that give preferences."""
-    free = {name: np.full(SHAPES[name], stage == "wide") for name in ("player.all", "player.each")}
-    free["player.each"][RECALL] = True
-    return free
+def moved(router: General, vector: Floats) -> General:
+    """Return the router whose preference for what is remembered is `vector`, (RECALLING,), away from that of
+    `router`.
+    """
+    each = router.weights["player.each"].copy()
+    each[RECALL] += vector
+    return General({**router.weights, "player.each": each})
 
 
-def moved(router: General, vector: Floats, free: Mapping[str, npt.NDArray[np.bool_]]) -> General:
-    """Return the router whose free weights are `vector` away from those of `router`."""
-    weights, start = dict(router.weights), 0
-    for name, mask in free.items():
-        part = weights[name].copy()
-        end = start + int(mask.sum())
-        part[mask] += vector[start:end]
-        weights[name], start = part, end
-    return General(weights)
-
-
-def generations(
-    args: Args, learned: Learned, stage: str, begin: General, folder: Path, until: float
-) -> Iterator[General]:
-    """Yield the best router so far, whenever a generation has ended."""
+def generations(args: Args, learned: Learned, folder: Path, begun: float) -> Iterator[tuple[int, General]]:
+    """Yield the number of each generation when it has ended, and the best router so far."""
     import cma
 
-    most = dict(zip(STAGES, args.generations, strict=True))[stage] if args.generations else MOST_GENERATIONS
-    free = movable(stage)
-    size = int(sum(mask.sum() for mask in free.values()))
-    options = {
-        "seed": args.seed + 1,
-        "popsize": args.population,
-        "verbose": -9,
-        "CMA_diagonal": stage == "wide",
-    }
-    strategy = cma.CMAEvolutionStrategy(np.zeros(size), args.spread, options)
+    begin, worthwhile = learned.router, learned.worthwhile
+    options = {"seed": args.seed + 1, "popsize": args.population, "verbose": -9}
+    strategy = cma.CMAEvolutionStrategy(np.zeros(SHAPES["player.each"][1]), args.spread, options)
     validation = Bench(draw_systems(args.seed, args.validation_systems, "validate"), args.seed, args.workers)
     best, least = begin, 0.0
-    for generation, seed in enumerate(spawn_seeds(args.seed, most, f"generations {stage}"), 1):
-        started = time.monotonic()
+    most = args.generations or MOST_GENERATIONS
+    for generation, seed in enumerate(spawn_seeds(args.seed, most, "generations"), 1):
         asked = strategy.ask()
-        chosen = np.random.default_rng(seed).choice(len(learned.worthwhile), args.batch, replace=False)
-        bench = Bench([learned.worthwhile[k] for k in chosen], seed, args.workers)
-        measured = bench.excess([moved(begin, vector, free) for vector in asked], begin).mean(axis=1)
+        chosen = np.random.default_rng(seed).choice(len(worthwhile), args.batch, replace=False)
+        bench = Bench([worthwhile[k] for k in chosen], seed, args.workers)
+        measured = bench.excess([moved(begin, vector) for vector in asked], begin).mean(axis=1)
         strategy.tell(asked, measured.tolist())
-        last = generation == most if args.generations else time.monotonic() > until
-        row = {"stage": stage, "generation": generation, "least": measured.min(), "mean": measured.mean()}
-        row |= {"spread": strategy.sigma, "seconds": time.monotonic() - started}
-        if last or generation % args.every == 0:
-            average = moved(begin, strategy.mean, free)
+        late = args.generations is None and time.monotonic() - begun > 60 * args.minutes
+        row = {"generation": generation, "seconds": round(time.monotonic() - begun, 1)}
+        row |= {"least": measured.min(), "mean": measured.mean(), "spread": strategy.sigma}
+        if late or generation == most or generation % args.every == 0:
+            average = moved(begin, strategy.mean)
             gain = validation.excess([average], begin)[0]
             row |= {"validation": gain.mean(), "error": gain.std(ddof=1) / math.sqrt(len(gain))}
             if gain.mean() < least:
                 best, least = average, gain.mean()
-        plain = {
-            key: round(float(value), 5) if isinstance(value, float) else value for key, value in row.items()
-        }
-        write_rows(folder / CURVE, [plain])
-        yield best
-        if last:
+        write_rows(folder / CURVE, [row])
+        yield generation, best
+        if late:
             break
 
 
@@ -193,16 +170,11 @@ def learn(args: Args, folder: Path) -> General:
     """Return the best router that is found; an interruption ends the search with what was found by then."""
     learned = learn_plans(args, folder)
     best, begun = learned.router, time.monotonic()
-    total = sum(args.generations) if args.generations else math.ceil(60 * args.minutes)
     try:
-        with bar("players", total, sys.stderr.isatty()) as report:
-            for stage, share in STAGES.items():
-                until, done = begun + 60 * args.minutes * share, time.monotonic()
-                for found in generations(args, learned, stage, best, folder, until):
-                    best = found
-                    now = time.monotonic()
-                    report(1 if args.generations else round(now - begun) - round(done - begun))
-                    done = now
+        with progress(args, "players", begun) as report:
+            for generation, found in generations(args, learned, folder, begun):
+                best = found
+                report(generation)
     except KeyboardInterrupt:
         print("Interrupted: what was found by then is kept.", file=sys.stderr)
     return best
@@ -226,12 +198,10 @@ def check(args: Args) -> None:
     for name, low in least.items():
         if getattr(args, name) < low:
             raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
-    if args.workers is not None and args.workers < 1:
-        raise ValueError(f"workers is {args.workers}: it must be a whole number from 1")
-    if args.generations and not all(1 <= each <= MOST_GENERATIONS for each in args.generations):
-        raise ValueError(
-            f"generations is {args.generations}: it must be two whole numbers from 1 to {MOST_GENERATIONS}"
-        )
+    for name in ("generations", "workers"):
+        value = getattr(args, name)
+        if value is not None and not 1 <= value <= MOST_GENERATIONS:
+            raise ValueError(f"{name} is {value}: it must be a whole number from 1 to {MOST_GENERATIONS}")
     for name in ("minutes", "spread"):
         if not 0 < getattr(args, name) < math.inf:
             raise ValueError(f"{name} is {getattr(args, name)}: it must be a positive number")
@@ -254,13 +224,11 @@ def run(args: Args) -> int:
     save(router, folder / WEIGHTS)
     first = command_line(sys.orig_argv[1:])
     rows = [json.loads(line) for line in (folder / CURVE).read_text(encoding="utf-8").splitlines()]
-    counts = {stage: sum(row.get("stage") == stage for row in rows) for stage in STAGES}
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     told = {
         **plain,
-        "command": again(first, *counts.values()),
+        "command": again(first, rows[-1]["generation"]),
         "first_command": first,
-        "generations": counts,
         "time": began.isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - started, 1),
         "cpu_seconds": round(time.process_time() - busy, 1),

@@ -138,12 +138,12 @@ def of_learning(folder: Path, told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def again(command: str, *generations: int) -> str:
+def again(command: str, generations: int | None = None) -> str:
     """Return the command of a run without where its results went, and of a search with how many generations
     it made in place of how long it took.
     """
     kept = without(command, REPLACED)
-    return " ".join([kept, "--generations", *map(str, generations)]) if generations else kept
+    return kept if generations is None else f"{kept} --generations {generations}"
 
 
 def begun_with(command: str, start: Path) -> str:
