@@ -1,9 +1,9 @@
 """Train one router for many systems: `python -m agents.generalise`. See `agents.general` for what it is.
 
 First every plan is simulated on systems drawn at random, and the planner learns what they cost. Then CMA-ES
-looks for a player, for when to use what is remembered: all candidates of a generation meet the same customers of the same systems, those of the
-next one others; it minimises the mean logarithm of the cost. The average of the candidates is validated on
-systems of their own at intervals, and the best is kept.
+looks for a player, for when to use what is remembered: all candidates of a generation meet the same customers
+of the same systems, those of the next one others; it minimises the mean logarithm of the cost. The average of
+the candidates is validated on systems of their own at intervals, and the best is kept.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import tyro
 import pull_env
 from agents.general import GENERAL, RECALL, SHAPES, Floats, General, save
 from agents.planner import cost, measure, train
+from agents.search import progress
 from agents.shelf import CURVE, TRAINING, again
 from agents.systems import draw_systems
 from baselines.rows import machine, versions, write_rows
