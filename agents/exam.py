@@ -19,6 +19,7 @@ import numpy as np
 import tyro
 
 import baselines
+from agents.front import draw
 from agents.general import GENERAL, General, load
 from agents.systems import draw_systems
 from baselines.leaderboard import default_policies
@@ -34,7 +35,7 @@ from pull_env.simulation import check, simulate
 from pull_env.terminal import bar, command_line, console, exit_status
 
 HERE = Path(__file__).parent
-ROWS = "systems.jsonl"
+ROWS, PICTURE = "systems.jsonl", "front.png"
 BESIDE = ("pandora", "pull-weighted", "balanced(2)", "probe-until-idle(8)")  # in every system
 REPLICATIONS = 8
 FRONTS = ("two-speeds", "bursty")  # presets on which messages are given several prices
@@ -255,7 +256,9 @@ def exam(args: Args) -> int:
             if book.find(part, scenario, role, run_of(args, scenario, seed), policy.digest) is None:
                 book.add(measured(args, part, scenario, policy, role, seed))
             report(1)
-    console().print("Written:", book.path)
+    picture = draw(book.rows, args.out / PICTURE)
+    console().print("Written:", book.path, picture)
+    console().print("python -m agents.report --page makes the page of it")
     return 0
 
 

@@ -30,6 +30,13 @@ the general router in % of the other's cost, paired, with intervals of 95 % over
 """
 
 
+FRONT = """Over prices of a message (numbers along the line), which the general router heeds without being
+trained or tuned anew:
+
+![Waiting against messages, over prices of a message](results/front.png)
+"""
+
+
 def general_section(rows: Sequence[Row]) -> str:
     """Return the section; nothing if there are no rows of a general router."""
     exam = by_system(rows, "exam")
@@ -48,6 +55,7 @@ def general_section(rows: Sequence[Row]) -> str:
         systems_table(exam),
         "On the presets, none of which it was trained on:\n",
         presets_table(by_system(rows, "preset")),
+        FRONT,
         provenance(measured),
     ]
     return "\n".join(part for part in parts if part)
