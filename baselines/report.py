@@ -19,12 +19,18 @@ from pull_env.estimates import Estimate, estimate, paired
 from pull_env.policy import Policy
 from pull_env.results import KINDS, Result
 from pull_env.scenario import Scenario
-from pull_env.theory.prediction import lower_bounds
+from pull_env.theory.prediction import Prediction, lower_bounds, predict
 
 TRACE_NOTE = (
     "The trace is replayed once in each replication, from an empty system: the intervals cover the "
     "randomness of routing only, not that of arrivals and sizes."
 )
+
+THEORY_NOTE = (
+    "Theory of the column before it: exact for this system, or the limit as n grows, pools in proportion; "
+    "nothing where none is known."
+)
+BY_THEORY = {"wait": "wait", "P(block)": "p_block"}  # columns that theory stands beside, and its measures
 
 
 @dataclass(frozen=True)
@@ -205,13 +211,21 @@ def run_line(runs: Sequence[Result]) -> str:
 
 
 def bound_line(scenario: Scenario) -> list[str]:
-    """Return what no policy can beat, in a line, by pooling all servers into one; nothing if not Markov."""
-    if not scenario.markov or (scenario.unlimited and scenario.nominal_load >= 1):
-        return []
+    """Return what no policy can beat, in a line, by pooling all servers into one."""
     known = lower_bounds(scenario)
+    if math.isinf(known["wait"].value):
+        return []
     what = {"mean wait": known["wait"].value, "P(block)": known["p_block"].value}
     least = [f"a {name} below {value:.3g}" for name, value in what.items() if value > 0]
     return [f"No policy has {' or '.join(least)} (all servers pooled into one)."] if least else []
+
+
+def predicted(theory: Prediction, title: str, value: Estimate) -> str:
+    """Return what theory says of a column of the table, to the digits of the value; nothing if unknown."""
+    if BY_THEORY[title] not in theory:
+        return ""
+    found = theory[BY_THEORY[title]]
+    return f"{found.value:.{decimals(value)}f} {found.kind}"
 
 
 def table(board: Board) -> RenderableType:
@@ -231,21 +245,29 @@ def table(board: Board) -> RenderableType:
         for title, of in columns.items()
         if title in ("wait", "messages") or any(of(score).mean for score in stable)
     }
+    known = [predict(board.scenario, score.policy) or {} for score in stable]
+    told = {title for title in used if any(BY_THEORY.get(title) in theory for theory in known)}
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     grid.add_column("policy", no_wrap=True)
     for title in ("cost", "above the best", *used):
         grid.add_column(title, justify="right")
-    for place, score in enumerate(stable):
-        above = "best" if place == 0 else shown(paired(score.cost, stable[0].cost))
-        grid.add_row(score.policy.name, shown(score.cost), above, *(shown(of(score)) for of in used.values()))
+        if title in told:
+            grid.add_column("theory", justify="right")
+    for place, (score, theory) in enumerate(zip(stable, known, strict=True)):
+        cells = [shown(score.cost), "best" if place == 0 else shown(paired(score.cost, stable[0].cost))]
+        for title, of in used.items():
+            cells += [shown(of(score)), *([predicted(theory, title, of(score))] if title in told else [])]
+        grid.add_row(score.policy.name, *cells)
     for score in unstable:
-        grid.add_row(score.policy.name, Text("unstable", "red"), *("-" for _ in range(1 + len(used))))
+        dashes = 1 + len(used) + len(told)
+        grid.add_row(score.policy.name, Text("unstable", "red"), *("-" for _ in range(dashes)))
     notes = [
         f"{board.run}; {board.seconds:.1f} s",
         f"Cost an arriving customer = {prices.wait:g} x wait + {prices.message:g} x messages"
         f"{'' if board.scenario.unlimited else f' + {prices.block:g} x blocked'}. ± are intervals of 95 %; "
         "'above the best' is paired over common random numbers.",
         *([TRACE_NOTE] if board.scenario.replay else []),
+        *([THEORY_NOTE] if told else []),
         *bound_line(board.scenario),
         *(f"{score.policy.name} is unstable: {score.unstable}." for score in unstable),
     ]

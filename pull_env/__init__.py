@@ -40,6 +40,7 @@ from pull_env.seeds import spawn_seeds
 from pull_env.troubles import Drain, Faults, News
 
 if TYPE_CHECKING:
+    from pull_env import theory
     from pull_env.envs.aec import aec_env, parallel_env
     from pull_env.envs.play import Driver, play
     from pull_env.evaluation import evaluate
@@ -93,6 +94,7 @@ __all__ = [
     "scenario_names",
     "simulate",
     "spawn_seeds",
+    "theory",
 ]
 
 _LAZY = {  # they import the compiler: 0.3 s
@@ -107,7 +109,9 @@ _LAZY = {  # they import the compiler: 0.3 s
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs the compiler when it is asked for."""
+    """Import what needs the compiler, and `theory`, when it is asked for."""
+    if name == "theory":
+        return import_module("pull_env.theory")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'pull_env' has no attribute {name!r}")

@@ -55,8 +55,8 @@ MEASURES = ("mean_number", "response", "p_block", "p_wait", "pull", "remove", "p
 def test_every_kind_of_policy_has_an_exact_value():
     known = {name.partition("(")[0] for name in THREE_SERVERS}
     elsewhere = {"round-robin", "weighted-round-robin", "lwl", "jbt-log", "power-of-d-memory", "lsq"}
-    elsewhere |= {"probe-until", "pandora"}  # which searches by earlier answers: see tests/test_search.py
-    assert set(baselines.POLICIES) - known == elsewhere  # solved or compared in tests/theory/test_exact.py
+    elsewhere |= {"probe-until", "pandora"}
+    assert set(baselines.POLICIES) - known == elsewhere  # all are solved in tests/theory/test_exact.py
 
 
 @pytest.mark.parametrize("name", THREE_SERVERS)

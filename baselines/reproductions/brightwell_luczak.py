@@ -17,6 +17,7 @@ import numpy as np
 
 from baselines.registry import make
 from baselines.reproductions.brightwell_luczak_figure import figure
+from baselines.reproductions.brightwell_luczak_regime import Regime, theory
 from baselines.reproductions.brightwell_luczak_sections import sections
 from baselines.reproductions.study import Row, Setup, Study, measured
 from pull_env.arrays import Array
@@ -27,7 +28,6 @@ from pull_env.results import Counts, Recorder, summarise
 from pull_env.scenario import Pool, Scenario
 from pull_env.simulation import BATCHES
 from pull_env.system import Simulator
-from pull_env.theory.formulas import equilibrium_length, supermarket_tail
 
 SOURCE = (
     "G. Brightwell, M. Luczak, The supermarket model with arrival rate tending to one (2012), "
@@ -41,38 +41,6 @@ ABOUT = (
     "and that the system comes there fast. How large n must be is measured here."
 )
 STEPS = 100  # snapshots on the way to the stationary state
-
-
-@dataclass(frozen=True)
-class Regime:
-    """Load 1 - n^-alpha and d = floor(n^beta), where almost all queues have length k = ceil(alpha / beta).
-
-    alpha / beta is not whole: there the floor would move k by one.
-    """
-
-    alpha: float
-    beta: float
-
-    def load(self, n: int) -> float:
-        """Return the load of n servers."""
-        return float(1.0 - n**-self.alpha)
-
-    def choices(self, n: int) -> int:
-        """Return d; a power that is whole must not be rounded down by its last digit."""
-        return int(n**self.beta + 1e-9)
-
-    @property
-    def length(self) -> int:
-        """Return k."""
-        return math.ceil(self.alpha / self.beta)
-
-    def time_scale(self, n: int) -> float:
-        """Return k d^(k-1) log n: the order of the mixing time; there are about 2 n jumps a time unit."""
-        return float(self.length * self.choices(n) ** (self.length - 1) * math.log(n))
-
-    def bound(self, n: int) -> float:
-        """Return the least share of queues of length k, 1 - 2 n^(-alpha + (k-1) beta)."""
-        return float(1.0 - 2.0 * n ** (-self.alpha + (self.length - 1) * self.beta))
 
 
 @dataclass(frozen=True)
@@ -92,15 +60,17 @@ class Length:
 
 # Customers a server, as a share of the limit's, at which blind sending ends and the policy takes over.
 STARTS = {"empty": 0.0, "long queues": 1.3, "below": 0.92, "above": 1.0}
+FAR, NEAR = ("empty", "long queues"), ("below", "above")
 
 ONE = Regime(0.25, 0.6)  # k = 1
 TWO = Regime(0.5, 0.3)
 TWO_AT_MOST = Regime(0.45, 0.4)  # so many choices that none is longer
 THREE = Regime(0.75, 0.3)
 LARGEST = Regime(0.3, 0.2)  # so few choices that a million servers can be simulated
+ONE_LARGEST = Regime(0.1, 0.34)  # at a load so low that a million servers come to rest, and none is longer
 
 Sizes = Sequence[tuple[Regime, Sequence[int], float]]  # sizes, and the path as a share of k d^(k-1) log n
-Large = Sequence[tuple[Regime, int, float, float]]  # n, time units of the path and counted
+Large = Sequence[tuple[Regime, int, Sequence[str], float, float]]  # n, starts, time of the path and counted
 QUICK: Sizes = (
     (ONE, (300, 3000), 1.5),
     (TWO, (1000, 3000), 0.6),
@@ -113,12 +83,14 @@ FULL: Sizes = (
     (TWO_AT_MOST, (1000, 3000, 5000), 0.6),
     (THREE, (1000, 2000, 5000), 0.3),
     (LARGEST, (3000, 10_000, 30_000), 0.6),
+    (ONE_LARGEST, (10_000, 100_000), 2.0),
 )
-QUICK_LARGE: Large = ((LARGEST, 100_000, 10.0, 8.0),)
+QUICK_LARGE: Large = ((LARGEST, 100_000, NEAR, 10.0, 8.0),)
 FULL_LARGE: Large = (
-    (TWO, 100_000, 60.0, 30.0),
-    (LARGEST, 100_000, 30.0, 30.0),
-    (LARGEST, 1_000_000, 12.0, 8.0),
+    (TWO, 100_000, NEAR, 60.0, 30.0),
+    (LARGEST, 100_000, NEAR, 30.0, 30.0),
+    (LARGEST, 1_000_000, NEAR, 12.0, 8.0),
+    (ONE_LARGEST, 1_000_000, ("empty",), 8.0, 4.0),
 )
 
 
@@ -128,15 +100,15 @@ def tasks(setup: Setup) -> Iterator[Callable[[], Row]]:
 
 
 def measurements(setup: Setup, sizes: Sizes, large: Large) -> Iterator[Callable[[], Row]]:
-    """Yield measurements from an empty system and from long queues; of large systems, from near the limit."""
+    """Yield measurements from an empty system and from long queues; of large systems, from where is said."""
     for regime, several, part in sizes:
-        for n, start in product(several, ("empty", "long queues")):
+        for n, start in product(several, FAR):
             path = part * regime.time_scale(n)
             counted = 2 * path if n <= 3000 else path  # small systems fluctuate more
             length = Length(path + 2 * excess(regime, n, start), counted, 8)
             yield partial(run, setup, regime, n, start, length)
-    for regime, n, path, counted in large:
-        for start in ("below", "above"):
+    for regime, n, starts, path, counted in large:
+        for start in starts:
             yield partial(run, setup, regime, n, start, Length(path, counted, 2))
 
 
@@ -278,22 +250,6 @@ def meeting(path: Floats, mean: float) -> float:
         return 0.0
     part = side[at - 1] / (side[at - 1] - side[at])
     return float(times[at - 1] + part * (times[at] - times[at - 1]))
-
-
-def theory(regime: Regime, n: int) -> dict[str, float]:
-    """Return what the limit of d choices says at the load and d of n, the bound and the scale of time."""
-    k, d = regime.length, regime.choices(n)
-    tail = supermarket_tail(regime.load(n), d, k + 8)
-    assert equilibrium_length(regime.load(n), d) == k, "the floor has moved k"
-    return {
-        "d": d,
-        "k": k,
-        "bound": regime.bound(n),
-        "time scale": regime.time_scale(n),
-        "mean": float(tail[1:].sum()),
-        "limit share": float(tail[k] - tail[k + 1]),
-        "limit longer": float(tail[k + 1]),
-    }
 
 
 STUDY = Study(

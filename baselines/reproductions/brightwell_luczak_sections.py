@@ -15,7 +15,12 @@ RARELY = 0.05  # share of snapshots with a longer queue
 SETTING = (
     "Equal servers of rate 1, load 1 - n^-alpha, d = floor(n^beta) servers asked without replacement "
     "(power-of-d). Starts: an empty system; long queues, which blind sending makes before the policy takes "
-    "over, until there are 1.3 times the customers of the limit. 8 replications. "
+    "over, until there are 1.3 times the customers of the limit. 8 replications, of a million servers 2. "
+)
+MILLION = 1_000_000
+AT_REST = (
+    "Where k = 1 hardly a customer waits, and a million servers come to rest in a few service times: they "
+    "start empty, for 8 of them, and 4 more count. "
 )
 
 
@@ -76,8 +81,14 @@ def _place(row: Row) -> tuple[str, ...]:
 PLACE = ("alpha, beta", "k", "n", "d", "start")
 
 
+def at(row: Row, n: int, start: str) -> bool:
+    """Tell whether a row is of n servers from a start."""
+    return bool(row["point"]["n"] == n and row["point"]["start"] == start)
+
+
 def _one_length(rows: Sequence[Row]) -> Section:
     told = [row for row in rows if row["extra"]["bound"] > 0.0]
+    at_rest = AT_REST if any(at(row, MILLION, "empty") for row in rows) else ""
     holds = [above(value(row, "share"), row["extra"]["bound"]) for row in told]
     grows = {
         key: _rises_in_all([value(row, "share") for row in ladder])
@@ -89,10 +100,10 @@ def _one_length(rows: Sequence[Row]) -> Section:
         "ceil(alpha / beta) is at least 1 - 2 n^(-alpha + (k-1) beta), for suitable alpha and beta.",
         setting=SETTING + "32 snapshots of all queues a replication, evenly over the time that counts: that "
         "given to the way there, 0.3 to 2 times k d^(k-1) log n, or twice as much up to n = 3,000. The "
-        "largest systems are seen from either side instead, 2 replications each: blind sending up to 0.92 "
-        "times or once the customers of the limit, then the policy for about d service times or more, before "
-        "the time that counts; the stationary mean is to be expected between the two. Limit: the supermarket "
-        "model at this load and d, u_k - u_(k+1).",
+        "largest systems are seen from either side instead (below, above), 2 replications each: blind "
+        "sending up to 0.92 times or once the customers of the limit, then the policy for about d service "
+        "times or more, before the time that counts; the stationary mean is to be expected between the two. "
+        f"{at_rest}Limit: the supermarket model at this load and d, u_k - u_(k+1).",
         header=(*PLACE, "load", "share of length k", "limit", "at least"),
         table=[
             (

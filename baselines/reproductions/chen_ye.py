@@ -14,7 +14,8 @@ import numpy as np
 
 from baselines.registry import make
 from baselines.reproductions.chen_ye_figure import figure
-from baselines.reproductions.chen_ye_sections import LEAST, sections
+from baselines.reproductions.chen_ye_large import LEAST
+from baselines.reproductions.chen_ye_sections import sections
 from baselines.reproductions.heavy_traffic import LOOKS, REPLICATIONS, Run, run_at, scaled
 from baselines.reproductions.study import Row, Setup, Study, measured
 from pull_env.encoding import encode
@@ -44,7 +45,7 @@ HEAVY = {
     10: (Pool(5, 0.5), Pool(5, 1.5)),
 }
 CHOICES = (1, 2, 3, 5)
-HIGHEST_BLIND = 0.98  # load of c = 1: its slow servers relax up to 20 times slower than a pooled one
+HIGHEST_BLIND = 0.995  # load of c = 1: its slow servers relax up to 20 times slower than a pooled one
 LARGE_LOAD = 0.8
 SETTLE = {
     1: 450.0,
@@ -108,18 +109,28 @@ def heavy(setup: Setup, sizes: Sizes, scenario: Scenario, c: int, seed: int) -> 
     )  # a single server, against the pooled
     load = scenario.nominal_load
     run = run_at(load, seed, sizes.relaxations[load], 10 if c > 1 else math.ceil(5 * slow), setup.workers)
-    result, seen, by_pool = watch(scenario, c, run, lambda queues: [float(np.ptp(queues))])
+    result, seen, by_pool = watch(scenario, c, run, spreads)
     shares = by_pool / by_pool.sum(axis=1, keepdims=True)  # of the customers, (replications, J)
     sizes_of = np.array([pool.size for pool in scenario.pools]) / scenario.servers
     mean = scaled(result, run)
     extra: dict[str, Estimate | float | None] = {
         "scaled": mean,
         "spread": estimate(seen[:, 0] * (scenario.servers * (1.0 - load) / mean.mean)),
+        "work spread": estimate(seen[:, 1] * (scenario.servers * (1.0 - load) / mean.mean)),
         **{f"pool {j}": estimate(shares[:, j] / part) for j, part in enumerate(sizes_of)},
         "exact": exact(scenario, c, sizes.solved),
     }
     where = {"experiment": "heavy", "K": scenario.servers, "c": c, "load": load}
     return measured(setup, scenario, make("balanced", c=c), result, where, extra)
+
+
+def spreads(queues: Array, generator: np.random.Generator) -> list[float]:
+    """Return longest less shortest queue, and most less least work, in mean requirements.
+
+    Routing that knows queues only tells nothing of what their customers require: given the queues, the work
+    left at one of q customers is a sum of q exponential laws.
+    """
+    return [float(np.ptp(queues)), float(np.ptp(generator.standard_gamma(queues)))]
 
 
 def exact(scenario: Scenario, c: int, solved: float) -> float | None:
@@ -142,7 +153,7 @@ def large(setup: Setup, n: int, c: int, customers: int) -> Row:
     tail = limit_tail(c)
     levels = tail.size - 1
 
-    def look(queues: Array) -> list[float]:
+    def look(queues: Array, _: np.random.Generator) -> list[float]:
         return [float((half > k).mean()) for half in np.split(queues, 2) for k in range(levels)]
 
     result, seen, _ = watch(scenario, c, run, look)
@@ -162,7 +173,7 @@ def limit_tail(c: int) -> Floats:
 
 
 def watch(
-    scenario: Scenario, c: int, run: Run, look: Callable[[Array], Sequence[float]]
+    scenario: Scenario, c: int, run: Run, look: Callable[[Array, np.random.Generator], Sequence[float]]
 ) -> tuple[Result, Floats, Floats]:
     """Simulate balanced routing as `simulate` does, and look at the queues before some arrivals.
 
@@ -170,7 +181,7 @@ def watch(
         scenario: The system.
         c: Servers drawn.
         run: How long.
-        look: Given the customers at each server, (n,), what to average.
+        look: Given the customers at each server, (n,), and what to draw from, what to average.
 
     Returns:
         The result; the means of what was seen, (replications, values): arrivals see averages over time; and
@@ -185,10 +196,11 @@ def watch(
         simulator.reset(run.seed, replication)
         simulator.run(chain, run.warmup)
         recorder, seen = Recorder(simulator), []
+        generator = np.random.default_rng((run.seed, replication))
         for _ in range(BATCHES):
             for _ in range(LOOKS):
                 simulator.run(chain, step)
-                seen.append(look(simulator.arrays.servers["queue"]))
+                seen.append(look(simulator.arrays.servers["queue"], generator))
             recorder.mark()
         return recorder.counts(), np.mean(seen, axis=0)
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from baselines.report import pools_line, shown
-from baselines.reproductions.criteria import above, rises, together, within
+from baselines.reproductions.chen_ye_large import large_systems
+from baselines.reproductions.criteria import above, counted, rises, together, within, yes
 from baselines.reproductions.heavy_traffic import (
     FIT,
     LOOKS,
@@ -26,15 +27,17 @@ from pull_env.scenario import Scenario
 from pull_env.simulation import BATCHES
 
 EVEN = 0.01  # how far from 1 the interval of a fitted share may reach
-FALL = 0.5  # least power of 1 - rho by which differences must fall; theory: 1
-LEAST = 5e-4  # share of queues down to which tails are compared: rarer ones are a handful in a snapshot
+FALL = 0.5  # part of the power of 1 - rho that theory says, by which differences must fall at least
 
 Key = tuple[int, int]  # K and c
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
     """Return the page."""
-    return [_exact(rows), _optimal(rows), _pools(rows), _spread(rows), _response(rows), _tail(rows)]
+    near_one = [_exact(rows), _optimal(rows), _pools(rows), _queues(rows)]
+    if all("work spread" in row["extra"] for row in select(rows, experiment="heavy")):
+        near_one.append(_work(rows))  # rows of version 0.1.0 do not have it
+    return [*near_one, *large_systems(rows)]
 
 
 def heavy(rows: Sequence[Row], k: int, c: int) -> list[Row]:
@@ -117,7 +120,7 @@ def _optimal(rows: Sequence[Row]) -> Section:
     found = limits(rows, "scaled")
     level = joint(len(found))
     decided = {key: is_one(mine, level) for key, mine in found.items()}
-    last = {key: (shown(mine), "1", _yes(decided[key])) for key, mine in found.items()}
+    last = {key: (shown(mine), "1", yes(decided[key])) for key, mine in found.items()}
     header, table = _by_load(rows, "scaled", last, "limit, fitted", "limit, theory", "met")
     return Section(
         "The limit is 1 for every c from 2 on",
@@ -129,18 +132,8 @@ def _optimal(rows: Sequence[Row]) -> Section:
         together(decided.values()),
         f"Criterion: the interval of the fitted limit, jointly at 95 %, lies within {NEAR} of 1; one above "
         "speaks against the claim; a wider one, or one below 1, where no policy can be, is undecided. "
-        f"{_counted(list(decided.values()))}",
+        f"{counted(list(decided.values()))}",
     )
-
-
-def _yes(decided: bool | None) -> str:
-    return {True: "yes", False: "no", None: "undecided"}[decided]
-
-
-def _counted(decided: Sequence[bool | None]) -> str:
-    """Return how many were decided how."""
-    met, missed, left = (decided.count(verdict) for verdict in (True, False, None))
-    return f"{met} of {len(decided)} meet it, {missed} do not, {left} are undecided."
 
 
 def _pools(rows: Sequence[Row]) -> Section:
@@ -148,7 +141,7 @@ def _pools(rows: Sequence[Row]) -> Section:
     found = limits(rows, "pool 0")
     level = joint(len(found))
     decided = {key: within(_widened(mine, level), 1.0, EVEN) for key, mine in found.items()}
-    last = {key: (shown(mine), "1", _yes(decided[key])) for key, mine in found.items()}
+    last = {key: (shown(mine), "1", yes(decided[key])) for key, mine in found.items()}
     header, table = _by_load(rows, "pool 0", last, "limit, fitted", "limit, theory", "met")
     return Section(
         "Slow and fast servers hold as many customers",
@@ -161,7 +154,7 @@ def _pools(rows: Sequence[Row]) -> Section:
         together(decided.values()),
         f"Criterion: the interval of the fitted limit, jointly at 95 %, lies within {EVEN} of 1; one that "
         "lies outside speaks against the claim; one that crosses an end is undecided. "
-        f"{_counted(list(decided.values()))}",
+        f"{counted(list(decided.values()))}",
     )
 
 
@@ -171,114 +164,71 @@ def _widened(mine: Estimate, level: float) -> Estimate:
     return replace(mine, low=low, high=high)
 
 
-def exponent(rows: Sequence[Row], k: int, c: int) -> Estimate:
-    """Return the power of 1 - rho by which the spread falls between the two highest loads."""
+def exponent(rows: Sequence[Row], name: str, k: int, c: int) -> Estimate:
+    """Return the power of 1 - rho by which a spread falls between the two highest loads."""
     before, last = heavy(rows, k, c)[-2:]
-    a, b = value(before, "spread"), value(last, "spread")
+    a, b = value(before, name), value(last, name)
     step = math.log((1 - before["point"]["load"]) / (1 - last["point"]["load"]))
     error = math.hypot(a.error / a.mean, b.error / b.mean) / step
     return from_error(math.log(a.mean / b.mean) / step, error, REPLICATIONS)
 
 
-def _spread(rows: Sequence[Row]) -> Section:
+def _queues(rows: Sequence[Row]) -> Section:
     """Decide whether the queues are equal at every instant, relative to their mean."""
-    found = {(k, c): exponent(rows, k, c) for k, c in systems(rows, 1)}
+    return _spread(
+        rows,
+        "spread",
+        1.0,
+        "At every instant all queues are as long",
+        "In the limit all queues are equal at all times. Their differences stay bounded while their mean "
+        "grows, so that the ratio vanishes like 1 - rho. With c = 1 it does not.",
+        f"As above; {LOOKS * BATCHES} snapshots of the queues in each replication, before arrivals, which "
+        "see averages over time. In the table: E[longest - shortest queue] in units of E[N] / K",
+    )
+
+
+def _work(rows: Sequence[Row]) -> Section:
+    """Decide whether the work is equal at every instant, relative to its mean."""
+    return _spread(
+        rows,
+        "work spread",
+        0.5,
+        "At every instant the work is spread evenly",
+        "In the limit all servers have as much work before them at all times. Equal queues of E[N] / K "
+        "customers differ in work by chance, by the square root of their length; so the ratio vanishes too, "
+        "but like (1 - rho)^(1/2). With c = 1 it does not.",
+        "As above, the same snapshots. The work of a server is what its customers require until they leave, "
+        "in mean requirements: given a queue it is a sum of exponential laws, of which it is drawn. In the "
+        "table: E[most - least work] in units of E[N] / K, which is the mean work in the limit",
+    )
+
+
+def _spread(rows: Sequence[Row], name: str, theory: float, heading: str, claim: str, setting: str) -> Section:
+    """Decide whether a spread vanishes, relative to the mean, by a power of 1 - rho."""
+    found = {(k, c): exponent(rows, name, k, c) for k, c in systems(rows, 1)}
     level = joint(sum(c > 1 for _, c in found))
     decided = {}
     for (k, c), power in found.items():
         if c > 1:
-            risen = rises([value(row, "spread") for row in heavy(rows, k, c)])
-            decided[k, c] = False if risen else above(_widened(power, level), FALL)
+            risen = rises([value(row, name) for row in heavy(rows, k, c)])
+            decided[k, c] = False if risen else above(_widened(power, level), FALL * theory)
     last = {
-        key: (shown(mine), "0" if key[1] == 1 else "1", _yes(decided[key]) if key in decided else "")
+        key: (
+            shown(mine),
+            "0" if key[1] == 1 else f"{theory:g}",
+            yes(decided[key]) if key in decided else "",
+        )
         for key, mine in found.items()
     }
-    header, table = _by_load(rows, "spread", last, "power, last step", "power, theory", "met")
+    header, table = _by_load(rows, name, last, "power, last step", "power, theory", "met")
     return Section(
-        "At every instant the work is spread evenly",
-        "In the limit all queues are equal at all times. Their differences stay bounded while their mean "
-        "grows, so that the ratio vanishes like 1 - rho. With c = 1 it does not.",
-        f"As above; {LOOKS * BATCHES} snapshots of the queues in each replication, before arrivals, which "
-        "see averages over time. In the table: E[longest - shortest queue] in units of E[N] / K, and the "
-        "power of 1 - rho by which it falls between the two highest loads.",
+        heading,
+        claim,
+        f"{setting}, and the power of 1 - rho by which it falls between the two highest loads.",
         header,
         table,
         together(decided.values()),
         "Criterion: for c from 2 on the ratio rises nowhere, and the interval of the power, jointly at 95 "
-        f"%, lies above {FALL}; one below speaks against the claim. {_counted(list(decided.values()))}",
-    )
-
-
-def _large_setting(rows: Sequence[Row]) -> str:
-    """Say how the rows of large systems were made."""
-    found = select(rows, experiment="large")
-    ns = sorted({row["point"]["n"] for row in found})
-    runs = {(row["point"]["n"], min(row["point"]["c"], 2)): row["run"] for row in found}
-    last = runs[ns[-1], 2]
-    return (
-        "Half of n servers at rate 1, half at rate 2, no limits, R = 1, load "
-        f"{found[0]['point']['load']:g}; n = {', '.join(f'{n:,}' for n in ns)}; {REPLICATIONS} replications "
-        f"on seed {last['seed']}, {last['customers']:,} customers in all at the largest n. The warm-up from "
-        f"an empty system is 40 time units ({last['warmup']:,} customers there), several relaxation times "
-        "for c from 2 on; for c = 1 it is 450, five relaxation times of M/M/1."
-    )
-
-
-def _response(rows: Sequence[Row]) -> Section:
-    """Decide whether the mean response comes to its limit as n grows."""
-    found = select(rows, experiment="large")
-    cs = sorted({row["point"]["c"] for row in found})
-    ns = sorted({row["point"]["n"] for row in found})
-    level = joint(len(cs))
-    table, decided = [], []
-    for c in cs:
-        mine = {row["point"]["n"]: row for row in found if row["point"]["c"] == c}
-        largest = mine[max(mine)]
-        theory = largest["extra"]["limit response"]
-        decided.append(holds(value(largest, "response"), theory, level))
-        cells = [shown(value(mine[n], "response")) if n in mine else "" for n in ns]
-        table.append([str(c), *cells, f"{theory:.6f}", _yes(decided[-1])])
-    return Section(
-        "In large systems: the mean response",
-        "As n grows at a fixed load every pool has the same tail, and the mean response is the sum of u_k "
-        "over k >= 1, divided by the arrival rate a server.",
-        _large_setting(rows),
-        ["c", *(f"E[T], time units, n = {n:,}" for n in ns), "n -> infinity", "met"],
-        table,
-        together(decided),
-        "Criterion: at the largest n of each c the interval, jointly at 95 %, holds the limit. "
-        f"{_counted(decided)}",
-    )
-
-
-def _tail(rows: Sequence[Row]) -> Section:
-    """Decide whether either half of a large system has the tail of the limit."""
-    found = select(rows, experiment="large")
-    largest = max(row["point"]["n"] for row in found)
-    cells = [
-        (row, k)
-        for row in found
-        if row["point"]["n"] == largest
-        for k in range(1, row["point"]["levels"] + 1)
-    ]
-    level = joint(3 * len(cells))
-    table, decided = [], []
-    for row, k in cells:
-        slow, fast, gap = (value(row, f"{name} u_{k}") for name in ("pool 0", "pool 1", "difference"))
-        theory = row["extra"][f"limit u_{k}"]
-        held = together([holds(slow, theory, level), holds(fast, theory, level), holds(gap, 0.0, level)])
-        decided.append(held if row["stable"] else None)
-        numbers = [*map(shown, (slow, fast, gap)), f"{theory:.6f}"]
-        table.append([str(row["point"]["c"]), str(k), *numbers, _yes(decided[-1])])
-    return Section(
-        "In large systems: the same tail in every pool",
-        "The share of servers with k customers or more is u_k = rho^((c^k - 1) / (c - 1)) in every pool, "
-        "that of the slow servers and that of the fast ones.",
-        f"As above, n = {largest:,}; {LOOKS * BATCHES} snapshots in each replication. Levels down to u_k = "
-        f"{LEAST:g}.",
-        ["c", "k", "u_k, slow servers", "u_k, fast servers", "difference, paired", "n -> infinity", "met"],
-        table,
-        together(decided),
-        f"Criterion: the intervals, of {level:.3%} each so that they hold jointly at 95 %, hold u_k in both "
-        f"pools, and 0 for the difference. {_counted(decided)}",
+        f"%, lies above {FALL * theory:g}; one below speaks against the claim. "
+        f"{counted(list(decided.values()))}",
     )

@@ -56,3 +56,14 @@ def together(verdicts: Iterable[bool | None]) -> bool | None:
     if False in found:
         return False
     return None if None in found or not found else True
+
+
+def yes(decided: bool | None) -> str:
+    """Return a decision as a word."""
+    return {True: "yes", False: "no", None: "undecided"}[decided]
+
+
+def counted(decided: Sequence[bool | None]) -> str:
+    """Return how many were decided how."""
+    met, missed, left = (decided.count(verdict) for verdict in (True, False, None))
+    return f"{met} of {len(decided)} meet it, {missed} do not, {left} are undecided."

@@ -65,8 +65,7 @@ class Sizes:
         watched: n and R of the larger ones.
         watched_customers: Counted there.
         fallback: n of the points with a fallback by rate.
-        law: Load, largest n and R of the points of the 1/n law.
-        law_spans: Relaxation times to count there.
+        law: Load, largest n and R of the points of the 1/n law, and relaxation times to count there.
         growing: n where R grows with n.
         growing_customers: Counted there.
     """
@@ -76,8 +75,7 @@ class Sizes:
     watched: tuple[tuple[int, int], ...]
     watched_customers: int
     fallback: tuple[int, ...]
-    law: tuple[tuple[float, int, int], ...]
-    law_spans: int
+    law: tuple[tuple[float, int, int, int], ...]
     growing: tuple[int, ...]
     growing_customers: int
 
@@ -88,8 +86,7 @@ QUICK = Sizes(
     watched=((100_000, 10),),
     watched_customers=5_000_000,
     fallback=(100,),
-    law=((0.7, 500, 2), (0.9, 1500, 10)),
-    law_spans=1500,
+    law=((0.7, 500, 2, 1500), (0.9, 1500, 10, 1500)),
     growing=(100, 1000),
     growing_customers=12_000_000,
 )
@@ -99,8 +96,14 @@ FULL = Sizes(
     watched=tuple(product((100_000, 1_000_000), (1, 2, 5, 10))),
     watched_customers=5_000_000,
     fallback=(50, 100, 300),
-    law=((0.5, 480, 2), (0.7, 1000, 2), (0.9, 3000, 2), (0.9, 3000, 5), (0.9, 3000, 10), (0.95, 12_000, 2)),
-    law_spans=1500,  # an interval of a tenth at R = 2: their number limits n
+    law=(  # 1500 would leave an interval of a tenth at R = 2: their number limits n
+        (0.5, 480, 2, 4500),
+        (0.7, 1000, 2, 4500),
+        (0.9, 3000, 2, 4500),
+        (0.9, 3000, 5, 1500),
+        (0.9, 3000, 10, 1500),
+        (0.95, 12_000, 2, 4500),
+    ),
     growing=(100, 1000, 10_000),
     growing_customers=12_000_000,
 )
@@ -122,11 +125,9 @@ def measurements(setup: Setup, sizes: Sizes) -> Iterator[Callable[[], Row]]:
         yield partial(
             settled, setup, "fallback", system("unlimited", n, 10), sizes.customers, 30, "pull-weighted"
         )
-    for load, most, routers in sizes.law:
+    for load, most, routers, spans in sizes.law:
         for n in (most // 4, most):
-            yield partial(
-                settled, setup, "law", equal_servers(load, n, routers), sizes.customers, sizes.law_spans
-            )
+            yield partial(settled, setup, "law", equal_servers(load, n, routers), sizes.customers, spans)
     for n in sizes.growing:
         for name in ("finite, load 0.8", "unlimited, load 0.8"):
             yield partial(settled, setup, "growing R", system(name, n, n // 10), sizes.growing_customers, 0)

@@ -57,8 +57,8 @@ RULES = {
     "r = 1.5 log x": Rule(lambda x: math.ceil(1.5 * math.log(x))),
     "r = x^0.5": Rule(lambda x: math.ceil(x**0.5)),
     "r = x": Rule(math.ceil, highest=0.995, alone=True),
-    "r = x^1.5": Rule(lambda x: math.ceil(x**1.5), highest=0.99, alone=True),
-    "random": Rule(highest=0.99, alone=True),
+    "r = x^1.5": Rule(lambda x: math.ceil(x**1.5), highest=0.995, alone=True),
+    "random": Rule(highest=0.995, alone=True),
 }
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from baselines.report import shown
-from baselines.reproductions.criteria import together
+from baselines.reproductions.criteria import together, yes
 from baselines.reproductions.heavy_traffic import (
     FIT,
     METHOD,
@@ -147,7 +147,7 @@ def _idle_queue(rows: Sequence[Row]) -> Section:
         table,
         together([met, *apart]),
         "Criterion: the intervals of the fitted limits, jointly at 95 %, hold 2n / (n + 1) "
-        f"({_yes(met)}), and lie above 1 and below n ({', '.join(map(_yes, apart))}).",
+        f"({yes(met)}), and lie above 1 and below n ({', '.join(map(yes, apart))}).",
     )
 
 
@@ -155,10 +155,6 @@ def _strictly_between(mine: Estimate, n: int, level: float) -> bool | None:
     """Tell whether an interval lies between 1 and n; None: it crosses one of them."""
     low, high = mine.interval(level)
     return True if low > 1 and high < n else False if high < 1 or low > n else None
-
-
-def _yes(decided: bool | None) -> str:
-    return {True: "yes", False: "no", None: "undecided"}[decided]
 
 
 def _constant(rows: Sequence[Row]) -> Section:
@@ -229,18 +225,19 @@ def _polynomial(rows: Sequence[Row]) -> Section:
     header, table = _by_load(rows, found, lambda n, rule: str(n) if rule in ("r = x^1.5", "random") else "")
     decided = {(n, rule): is_one(mine, level) for (n, rule), mine in found.items() if rule in POLYNOMIAL}
     large = [None if x is None else not x for (_, rule), x in decided.items() if rule != "r = x^0.5"]
+    highest = max(row["point"]["load"] for row in rows if row["point"]["rule"] == "random")
     alike = together(holds(mine, n, level) for (n, rule), mine in found.items() if rule == "r = x^1.5")
     return Section(
         "A threshold that grows like a polynomial is too large",
         "The threshold must grow slower than a polynomial of the mean number of customers. Where it "
         "outgrows that number nearly all servers are below it, and routing is random.",
-        "As above, r = ceil(x^a) with a = 1/2, 1 and 3/2; the last and random routing up to load 0.99, as "
-        f"their queues relax slowly. {FIT} {GROWS}",
+        "As above, r = ceil(x^a) with a = 1/2, 1 and 3/2; the last and random routing up to load "
+        f"{highest:g}, as their queues relax slowly. {FIT} {GROWS}",
         header,
         table,
         together(large),
         f"{CRITERION} {_told(found, decided)}. The claim is tested where r grows like the number of "
         "customers or faster, a = 1 and a = 3/2. Whether a = 3/2 has the limit n of random routing: "
-        f"{_yes(alike)}. No verdict hangs on a = 1/2: it adds about n r (1 - rho), of order (1 - "
+        f"{yes(alike)}. No verdict hangs on a = 1/2: it adds about n r (1 - rho), of order (1 - "
         "rho)^(1/2), which must vanish, but slowly.",
     )

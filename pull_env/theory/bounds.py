@@ -1,5 +1,5 @@
 """Bounds that no policy can beat: the servers pooled into one, which serves at the k highest rates for k
-customers.
+customers, and the fastest of them where no more is known.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pull_env.scenario import Scenario
+from pull_env.laws import Exponential
+from pull_env.scenario import Scenario, Trace
 from pull_env.theory.formulas import Floats
 
 
@@ -33,25 +34,34 @@ class PoolingBounds:
 def pooling_bounds(scenario: Scenario) -> PoolingBounds:
     """Return what pooling all servers bounds; O(n).
 
-    The number N in the system is stochastically at least the birth and death chain N' with birth rate Lambda
-    and, at k, a death rate of the k highest service rates. Without limits every customer is accepted, so that
-    E[response] >= E[N'] / Lambda and E[wait] >= E[(N' - n)^+] / Lambda. With limits a policy may block
-    customers to spare others: there only the service at the highest rate bounds the response, and P(block) is
-    at least the loss of N' cut at the sum of the buffers; where some are without limit, at least 1 - capacity
-    / Lambda.
+    With Poisson arrivals and exponential service the number N in the system is stochastically at least the
+    birth and death chain N' with birth rate Lambda and, at k, a death rate of the k highest service rates.
+    Without limits every customer is accepted, so that E[response] >= E[N'] / Lambda and E[wait] >= E[(N' -
+    n)^+] / Lambda. With limits a policy may block customers to spare others: there only the service at the
+    highest rate bounds the response, and P(block) is at least the loss of N' cut at the sum of the buffers.
+    How customers come to routers does not matter, nor do news and failures, which only delay.
 
-    Poisson arrivals and exponential service: others count as such, whatever the scenario says.
+    Other arrivals and service, of mean 1 as all of a scenario: no service is faster than at the highest rate,
+    and P(block) >= 1 - capacity / Lambda; so too where some buffers are without limit. Nothing is claimed of
+    a recorded trace, which brings requirements of its own.
     """
-    arrival, capacity = scenario.total_arrival_rate, scenario.capacity
+    if isinstance(scenario.arrivals, Trace):
+        return PoolingBounds(0.0, 0.0, 0.0, 0.0)
+    faults, arrival = scenario.faults, scenario.total_arrival_rate
+    boost = max(1.0, faults.factor) if faults is not None and faults.normal is not None else 1.0
+    rates, load = _rates(scenario, boost), scenario.nominal_load / boost
+    fastest = 1.0 / float(rates[0])
+    pooled = scenario.arrivals is None and scenario.service in (None, Exponential())
     if not scenario.unlimited:
-        fastest = 1.0 / max(pool.rate for pool in scenario.pools)
-        finite = all(pool.buffer is not None for pool in scenario.pools)
-        p_block = _loss(scenario) if finite else max(0.0, 1.0 - capacity / arrival)
-        return PoolingBounds(0.0, fastest, p_block, 0.0)
-    load = scenario.nominal_load
+        finite = pooled and all(pool.buffer is not None for pool in scenario.pools)
+        p_block = _loss(scenario, rates, load) if finite else max(0.0, 1.0 - 1.0 / load)
+        cut_short = faults is not None and faults.customers == "lost"
+        return PoolingBounds(0.0, 0.0 if cut_short else fastest, p_block, 0.0)
     if load >= 1.0:
         return PoolingBounds(math.inf, math.inf, 0.0, math.inf)
-    logs = _log_weights(scenario)
+    if not pooled:
+        return PoolingBounds(0.0, fastest, 0.0, arrival * fastest)
+    logs = _log_weights(arrival, rates)
     head, n = np.exp(logs[:-1] - logs.max()), scenario.servers
     at_n = math.exp(float(logs[-1] - logs.max()))  # from n on the law is geometric: at_n load^m
     total = float(head.sum()) + at_n / (1.0 - load)
@@ -60,17 +70,20 @@ def pooling_bounds(scenario: Scenario) -> PoolingBounds:
     return PoolingBounds(waiting / arrival, number / arrival, 0.0, number)
 
 
-def _log_weights(scenario: Scenario) -> Floats:
-    """Return the logarithms of the chain's weights at 0 to n, the first being 0."""
+def _rates(scenario: Scenario, boost: float) -> Floats:
+    """Return the highest rate that each server may have, (n,) in descending order."""
     pools = sorted(scenario.pools, key=lambda pool: -pool.rate)
-    rates = np.repeat([pool.rate for pool in pools], [pool.size for pool in pools])
-    steps = np.log(scenario.total_arrival_rate / np.cumsum(rates))
-    return np.concatenate([[0.0], np.cumsum(steps)])
+    return np.repeat([pool.rate * boost for pool in pools], [pool.size for pool in pools])
 
 
-def _loss(scenario: Scenario) -> float:
+def _log_weights(arrival: float, rates: Floats) -> Floats:
+    """Return the logarithms of the chain's weights at 0 to n, the first being 0."""
+    return np.concatenate([[0.0], np.cumsum(np.log(arrival / np.cumsum(rates)))])
+
+
+def _loss(scenario: Scenario, rates: Floats, load: float) -> float:
     """Return P(block) of the chain cut at the sum of the buffers, which may be very large."""
-    logs, log_load = _log_weights(scenario), math.log(scenario.nominal_load)
+    logs, log_load = _log_weights(scenario.total_arrival_rate, rates), math.log(load)
     beyond = sum(pool.size * (pool.buffer or 0) for pool in scenario.pools) - scenario.servers
     peak = float(logs[:-1].max())
     head = peak + math.log(float(np.exp(logs[:-1] - peak).sum()))

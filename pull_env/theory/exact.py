@@ -52,15 +52,17 @@ class Exact:
 def solve(scenario: Scenario, policy: Policy, *, most_states: int = 200_000) -> Exact:
     """Return the stationary measures of `policy` on a small system, with exponential service.
 
-    The chain is explored from the empty system with the steps of the policy as they are declared; servers of
-    a pool are interchangeable unless the policy takes them in turn. Infinite buffers are cut where the
-    probability of being blocked by the cut is below 1e-12. Where the long run depends on the random start, as
-    it may with round robin, the mean over starts is given.
+    The chain is explored from the empty system with the steps of the policy as they are declared. Servers of
+    a pool are interchangeable unless the policy takes them in turn, or ranks them by work: then the order of
+    the next departures is part of the state, as far as a router looked ahead. Infinite buffers are cut where
+    the probability of being blocked by the cut is below 1e-12. Where the long run depends on the random
+    start, as it may with round robin, the mean over starts is given.
 
     Args:
         scenario: The system; Poisson arrivals.
-        policy: Any chain of steps and any pull protocol. Not: a network; steps that rank by unfinished work,
-            `Recall` with infinite buffers, `Cycle` by rate where capacities have no common unit.
+        policy: Any chain of steps and any pull protocol. Not: a network; `Probe` by unfinished work;
+            `Inspect` by it, and what recalls, with infinite buffers; `Search`, but where messages are so dear
+            that it asks once; `Cycle` by rate where capacities have no common unit.
         most_states: Refuse chains with more states. Seconds and memory are about linear in it.
 
     Raises:

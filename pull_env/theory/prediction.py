@@ -66,9 +66,7 @@ def predict(scenario: Scenario, policy: Policy) -> Prediction | None:
 
 
 def lower_bounds(scenario: Scenario) -> Prediction:
-    """Return what holds for every policy: `bounds.pooling_bounds`, by measure; nothing if not Markov."""
-    if not scenario.markov:
-        return {}
+    """Return what holds for every policy: `bounds.pooling_bounds`, by measure."""
     found = bounds.pooling_bounds(scenario)
     names = ("wait", "response", "p_block", "mean_number")
     return {name: Known(getattr(found, name), "bound", "all servers pooled into one") for name in names}

@@ -32,6 +32,7 @@ class State(NamedTuple):
 
     servers: tuple[Server, ...]  # (n,) sorted within each pool, but where routers take servers in turn
     turns: tuple[Turn, ...]  # (R,) round robin
+    ahead: tuple[int, ...] = ()  # servers of the next departures in order, as far as a router looked ahead
 
 
 class Outcome(NamedTuple):
@@ -207,13 +208,15 @@ def came_last(servers: list[Server], router: int, server: int) -> list[Server]:
     ]
 
 
-def settle(system: System, servers: tuple[Server, ...], turns: tuple[Turn, ...]) -> State:
+def settle(
+    system: System, servers: tuple[Server, ...], turns: tuple[Turn, ...], ahead: tuple[int, ...] = ()
+) -> State:
     """Return the state in its one form: ranks without gaps, and the servers of a pool in order."""
     if system.memory is not None:
         servers = _ranked(system, servers)
     if not system.labelled:  # servers of a pool are alike
         servers = tuple(place for pool in system.pools for place in sorted(servers[pool.start : pool.stop]))
-    return State(servers, turns)
+    return State(servers, turns, ahead)
 
 
 def _ranked(system: System, servers: tuple[Server, ...]) -> tuple[Server, ...]:

@@ -31,7 +31,7 @@ def take(system: System, state: State, router: int, step: Take) -> list[Outcome]
             drop(system, after, router, server)
         if system.memory is not None:
             remember(system, after, router, server, system.announce.threshold - 1)
-        outcomes.append(Outcome(count / len(held), server, 0, State(tuple(after), state.turns)))
+        outcomes.append(Outcome(count / len(held), server, 0, state._replace(servers=tuple(after))))
     return outcomes
 
 
@@ -105,7 +105,7 @@ def _told(
     servers = list(state.servers)
     for server in asked:
         remember(system, servers, router, server, servers[server].queue)
-    return best, State(tuple(servers), state.turns)
+    return best, state._replace(servers=tuple(servers))
 
 
 def _better_remembered(
@@ -128,11 +128,36 @@ def _wait(system: System, state: State, server: int) -> float:
 
 def inspect(system: System, state: State, router: int, step: Inspect) -> list[Outcome]:
     """Choose at random among the best of all servers."""
+    if step.rank == "work":
+        return _least_work(system, state)
     merits = [_merit(system, state, server, step) for server in range(len(system.rates))]
     least = min(merits)
     best = [server for server, merit in enumerate(merits) if merit == least]
     probes = 2 * len(system.rates)
     return [Outcome(count / len(best), i, probes, state) for i, count in kinds(system, state, best)]
+
+
+def _least_work(system: System, state: State) -> list[Outcome]:
+    """Choose a server that is idle, or else the one that would be the first to be so.
+
+    Service is exponential, and none idles until then: each of the next departures is at server i with
+    probability mu_i / sum mu, whenever it comes. They are drawn as far as it takes, and kept in the state.
+    """
+    n = len(system.rates)
+    idle = [server for server, place in enumerate(state.servers) if not place.queue]
+    if idle:
+        return [Outcome(1 / len(idle), server, 2 * n, state) for server in idle]
+    outcomes, cases = [], {state.ahead: 1.0}
+    while cases:
+        longer: dict[tuple[int, ...], float] = {}
+        for ahead, p in cases.items():
+            first = next((i for i in range(n) if ahead.count(i) >= state.servers[i].queue), None)
+            if first is not None:
+                outcomes.append(Outcome(p, first, 2 * n, state._replace(ahead=ahead)))
+                continue
+            longer |= {(*ahead, i): p * rate / sum(system.rates) for i, rate in enumerate(system.rates)}
+        cases = longer
+    return outcomes
 
 
 def _merit(system: System, state: State, server: int, step: Probe | Inspect) -> tuple[float, float]:
@@ -160,7 +185,7 @@ def cycle(system: System, state: State, router: int, step: Cycle) -> list[Outcom
         after = [*turn[: len(pools)], *credit]
         server = pools[richest][after[richest]]
         after[richest] = (after[richest] + 1) % len(pools[richest])
-    return [Outcome(1.0, server, 0, State(state.servers, put(state.turns, router, tuple(after))))]
+    return [Outcome(1.0, server, 0, state._replace(turns=put(state.turns, router, tuple(after))))]
 
 
 def last(system: System, state: State, router: int, step: Last) -> list[Outcome]:

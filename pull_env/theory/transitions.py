@@ -10,7 +10,18 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 
-from pull_env.policy import Announce, Cycle, Last, Lookup, Policy, Recall, Search, Step, Take
+from pull_env.policy import (
+    Announce,
+    Cycle,
+    Last,
+    Lookup,
+    Policy,
+    Probe,
+    Recall,
+    Search,
+    Step,
+    Take,
+)
 from pull_env.scenario import Scenario
 from pull_env.theory.states import Outcome, State, System, came_last, drop, frame, kinds, put, settle
 from pull_env.theory.steps import STEPS
@@ -29,14 +40,8 @@ def build(scenario: Scenario, policy: Policy, cut: tuple[int, ...]) -> System:
     steps = _reachable(policy, scenario)
     cycle = next((step for step in steps if isinstance(step, Cycle)), None)
     remembers = any(isinstance(step, Recall) or getattr(step, "recall", False) for step in steps)
-    if remembers and any(pool.buffer is None for pool in scenario.pools):
-        raise ValueError(
-            f"{policy.name} recalls, {scenario.name} has infinite buffers: what it remembers has no limit"
-        )
-    if any(getattr(step, "rank", None) == "work" for step in steps):
-        raise ValueError(f"{policy.name} ranks by 'work': the chain knows queue lengths only")
-    if any(isinstance(step, Search) for step in steps):
-        raise ValueError(f"{policy.name} searches by earlier answers: the chain does not hold them")
+    by_work = any(getattr(step, "rank", None) == "work" for step in steps)
+    _refuse(scenario, policy, steps, remembers, by_work)
     tables = any(isinstance(step, Lookup) for step in steps) and any(p.size > 1 for p in scenario.pools)
     by_router = policy.announce is not None or remembers or cycle is not None
 
@@ -55,14 +60,44 @@ def build(scenario: Scenario, policy: Policy, cut: tuple[int, ...]) -> System:
         by_age=any(isinstance(step, Take) and step.order == "oldest" for step in steps),
         memory=policy.memory if remembers else None,
         lasts=any(isinstance(step, Last) for step in steps),
-        labelled=cycle is not None or tables,
+        labelled=cycle is not None or tables or by_work,
         cycle=cycle,
         earnings=_earnings(scenario) if cycle is not None and cycle.weights == "rate" else (),
     )
 
 
+def _refuse(scenario: Scenario, policy: Policy, steps: list[Step], remembers: bool, by_work: bool) -> None:
+    """Refuse what no finite chain holds."""
+    infinite = any(pool.buffer is None for pool in scenario.pools)
+    if remembers and infinite:
+        raise ValueError(
+            f"{policy.name} recalls, {scenario.name} has infinite buffers: what it remembers has no limit"
+        )
+    if by_work and infinite:
+        raise ValueError(
+            f"{policy.name} ranks by 'work', {scenario.name} has infinite buffers: the departures that it "
+            "looks ahead to have no limit"
+        )
+    if any(isinstance(step, Probe) and step.rank == "work" for step in steps):
+        raise ValueError(
+            f"{policy.name} probes by 'work': the chain holds it where all are asked, by Inspect"
+        )
+    if any(isinstance(step, Search) for step in steps):
+        raise ValueError(
+            f"{policy.name} searches by earlier answers, which the chain does not hold: only where a message "
+            "costs as much as the longest wait is one answer enough, whatever was answered before"
+        )
+
+
+def _one_answer_is_enough(scenario: Scenario, step: Search) -> bool:
+    """Tell whether `Search` asks one server only: two messages cost no less than any wait there may be."""
+    prices, waits = scenario.prices, [(pool.buffer or math.inf) / pool.rate for pool in scenario.pools]
+    dear = prices.wait == 0.0 or 2 * prices.message >= prices.wait * max(waits)
+    return step.at_most == 1 or (prices.message > 0.0 and dear)
+
+
 def _reachable(policy: Policy, scenario: Scenario) -> list[Step]:
-    """Return the steps up to the first that always acts."""
+    """Return the steps up to the first that always acts; a search that asks once is a probe."""
     steps: list[Step] = []
     for k, step in enumerate(policy.steps):
         pool = getattr(step, "pool", None)
@@ -73,6 +108,8 @@ def _reachable(policy: Policy, scenario: Scenario) -> list[Step]:
             raise ValueError(
                 f"steps[{k}].limits has {len(step.limits)} servers: {scenario.name} has {scenario.servers}"
             )
+        if isinstance(step, Search) and _one_answer_is_enough(scenario, step):
+            step = Probe(weights="rate", at_most=1)
         if not steps or not steps[-1].total:
             steps.append(step)
     return steps
@@ -99,6 +136,10 @@ def events(system: System, state: State) -> Iterator[tuple[float, State, Counts]
             for outcome in system.serve(system, state, router):
                 rate = system.arrival_rate * share * outcome.probability
                 yield rate, *assign(system, outcome, router)
+    if state.ahead:  # all are busy, and which of them is done next is known
+        for probability, after, counts in depart(system, state, state.ahead[0]):
+            yield sum(system.rates) * probability, after, counts
+        return
     busy = [server for server, place in enumerate(state.servers) if place.queue]
     for server, count in kinds(system, state, busy):
         for probability, after, counts in depart(system, state, server):
@@ -107,7 +148,7 @@ def events(system: System, state: State) -> Iterator[tuple[float, State, Counts]
 
 def assign(system: System, outcome: Outcome, router: int) -> tuple[State, Counts]:
     """Send the customer to the server chosen, where it joins the queue or is blocked."""
-    server, (servers, turns) = outcome.server, outcome.state
+    server, (servers, turns, ahead) = outcome.server, outcome.state
     place, rate, buffer = servers[server], system.rates[server], system.buffers[server]
     lost = place.queue >= buffer
     queue = place.queue if lost else place.queue + 1
@@ -128,9 +169,18 @@ def assign(system: System, outcome: Outcome, router: int) -> tuple[State, Counts
     if lost:
         counts = (1.0, 0.0, 0.0, 0.0, 0.0, removed, probes)
     else:
-        wait = place.queue / rate
+        wait = expected_wait(system, outcome.state, server)
         counts = (0.0, float(place.queue > 0), wait, wait + 1 / rate, 0.0, removed, probes)
-    return settle(system, tuple(after), turns), counts
+    return settle(system, tuple(after), turns, ahead), counts
+
+
+def expected_wait(system: System, state: State, server: int) -> float:
+    """Return the mean time until the customers at `server` are gone, given what is known of departures."""
+    queue, ahead = state.servers[server].queue, state.ahead
+    at = [place for place, known in enumerate(ahead, 1) if known == server]
+    if 0 < queue <= len(at):
+        return at[queue - 1] / sum(system.rates)
+    return len(ahead) / sum(system.rates) + (queue - len(at)) / system.rates[server]
 
 
 def depart(system: System, state: State, server: int) -> Iterator[tuple[float, State, Counts]]:
@@ -138,7 +188,7 @@ def depart(system: System, state: State, server: int) -> Iterator[tuple[float, S
     left = state.servers[server]._replace(queue=state.servers[server].queue - 1)
     announce = system.announce
     if announce is None or left.announced or left.queue >= announce.threshold:
-        yield 1.0, settle(system, put(state.servers, server, left), state.turns), NOTHING
+        yield 1.0, settle(system, put(state.servers, server, left), state.turns, state.ahead[1:]), NOTHING
         return
     for probability, router, probes in recipients(system, announce, state):
         marks = left.marks
@@ -148,7 +198,11 @@ def depart(system: System, state: State, server: int) -> Iterator[tuple[float, S
         after = put(state.servers, server, left._replace(announced=True, marks=marks))
         if system.lasts:
             after = tuple(came_last(list(after), router, server))
-        yield probability, settle(system, after, state.turns), (0.0, 0.0, 0.0, 0.0, 1.0, 0.0, probes)
+        yield (
+            probability,
+            settle(system, after, state.turns, state.ahead[1:]),
+            (0.0, 0.0, 0.0, 0.0, 1.0, 0.0, probes),
+        )
 
 
 def recipients(system: System, announce: Announce, state: State) -> Iterator[tuple[float, int, float]]:

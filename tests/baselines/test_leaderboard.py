@@ -18,6 +18,7 @@ from baselines.rows import read_rows
 from pull_env import Policy, Pool, Scenario, Send, Trace, load_scenario, scenario_names, simulate
 from pull_env.estimates import estimate, paired, unclaimed
 from pull_env.results import Result
+from pull_env.theory import predict
 
 SHORT = ("--customers", "8000", "--warmup", "500", "--replications", "4")
 AZURE = Path(__file__).parents[3] / "shared" / "traces" / "azure_llm_2023_code.csv"
@@ -95,6 +96,25 @@ def test_seeds_are_taken_together_and_compared_in_pairs() -> None:
     assert best.cost.count == 6
     assert paired(worst.cost, best.cost) == estimate(samples[1] - samples[0])
     assert "seeds 0, 1" in board.run
+
+
+def test_theory_and_the_bound_stand_beside_what_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policies = ("weighted", "jsq", "pull")
+    assert contest(tmp_path / "out", "--scenario", "small-mixed", "--policy", *policies) == 0
+    lines = capsys.readouterr()[0].splitlines()
+    head = next(line for line in lines if line.strip().startswith("policy"))
+    rows = {line.split()[0]: line for line in lines if line.split()[:1] and line.split()[0] in policies}
+    assert head.count("theory") == 2  # of the wait and of P(block)
+    known = predict(load_scenario("small-mixed"), make("weighted"))
+    assert known is not None
+    wait, p_block = (float(part.split()[-1]) for part in rows["weighted"].split(" exact")[:2])
+    assert wait == pytest.approx(known["wait"].value, abs=0.005)
+    assert p_block == pytest.approx(known["p_block"].value, abs=0.005)
+    assert [rows[name].count(" exact") for name in policies] == [2, 0, 0]
+    assert [rows[name].count(" limit") for name in policies] == [0, 0, 2]
+    assert any(line.startswith("No policy has a P(block) below 0.0078") for line in lines)
 
 
 def test_one_unstable_seed_makes_a_policy_unstable() -> None:

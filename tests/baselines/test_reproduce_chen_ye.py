@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from baselines.reproductions import chen_ye
@@ -14,7 +16,7 @@ from pull_env.estimates import from_error
 from pull_env.scenario import Scenario
 
 LOADS = (0.8, 0.9, 0.94, 0.96)
-NAMES = ("exact", "limit", "pools", "spread", "response", "tail")
+NAMES = ("exact", "limit", "pools", "queues", "work", "response", "tail")
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,7 @@ def ideal(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if row["point"]["experiment"] == "heavy":
             put(row, "scaled", 2 - 2 * x if c == 1 else 1 + x)
             put(row, "spread", 1.0 if c == 1 else 2 * x)
+            put(row, "work spread", 1.0 if c == 1 else 2 * x**0.5)
             put(row, "pool 0", 1 + x / c)
             if extra["exact"] is not None:
                 extra["exact"] = extra["scaled"]["mean"]
@@ -63,9 +66,11 @@ def test_rows_as_the_paper_claims_are_reproduced(measured: list[dict[str, Any]])
         ("limit", "scaled", lambda x: 1 + x**0.3, None),  # the curve does not fit
         ("pools", "pool 0", lambda x: 1.05 + x, False),
         ("pools", "pool 0", lambda x: 0.95 + x, False),
-        ("spread", "spread", lambda x: 0.5 + 0 * x, False),
-        ("spread", "spread", lambda x: 1 - x, False),
-        ("spread", "spread", lambda x: x**0.3, False),
+        ("queues", "spread", lambda x: 0.5 + 0 * x, False),
+        ("queues", "spread", lambda x: 1 - x, False),
+        ("queues", "spread", lambda x: x**0.3, False),
+        ("work", "work spread", lambda x: 0.5 + 0 * x, False),
+        ("work", "work spread", lambda x: x**0.2, False),
     ],
 )
 def test_rows_near_load_one_against_a_claim(
@@ -127,16 +132,30 @@ def test_the_spread_is_that_of_the_queues(measured: list[dict[str, Any]]) -> Non
     scenario = Scenario(chen_ye.HEAVY[2], load=0.8)
     sizes = chen_ye.Sizes((2,), {0.8: 1000.0}, 0.0, {})
     row = chen_ye.heavy(Setup(command="test"), sizes, scenario, 1, 0)
-    spread, rho = row["extra"]["spread"], 0.8
+    spread, work, rho = row["extra"]["spread"], row["extra"]["work spread"], 0.8
     assert spread["low"] < 2 * rho / (1 - rho**2) / (rho / (1 - rho)) < spread["high"]
+    # The work of M/M/1 is 0, or with probability rho exponential of mean 1 / (1 - rho).
+    apart = rho**2 + 2 * rho * (1 - rho)
+    assert work["low"] < apart / (1 - rho) / (rho / (1 - rho)) < work["high"]
     assert row["extra"]["pool 0"]["low"] < 1 < row["extra"]["pool 0"]["high"]
     assert row["extra"]["scaled"]["low"] < row["extra"]["exact"] < row["extra"]["scaled"]["high"]
 
 
 def test_the_power_of_the_last_step(measured: list[dict[str, Any]]) -> None:
     rows = ideal(measured)
-    assert exponent(rows, 2, 3).mean == pytest.approx(1.0)
-    assert exponent(rows, 2, 1).mean == pytest.approx(0.0)
+    assert exponent(rows, "spread", 2, 3).mean == pytest.approx(1.0)
+    assert exponent(rows, "work spread", 2, 3).mean == pytest.approx(0.5)
+    assert exponent(rows, "spread", 2, 1).mean == pytest.approx(0.0)
+
+
+def test_the_work_of_equal_queues_differs_by_chance() -> None:
+    """Two sums of q exponential laws differ by E|X - Y| = 2 q C(2q, q) / 4^q, of an empty queue there is none."""
+    generator = np.random.default_rng(3)
+    drawn = [chen_ye.spreads(np.array([4, 4]), generator) for _ in range(20_000)]
+    queues, work = np.mean(drawn, axis=0)
+    assert queues == 0.0
+    assert work == pytest.approx(8 * math.comb(8, 4) / 4**4, rel=0.03)
+    assert chen_ye.spreads(np.array([0, 0]), generator) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(

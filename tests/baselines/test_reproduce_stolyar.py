@@ -23,8 +23,7 @@ TINY = Sizes(
     watched=((400, 1), (400, 10)),
     watched_customers=20_000,
     fallback=(20,),
-    law=((0.5, 40, 2), (0.9, 80, 10)),
-    law_spans=20,
+    law=((0.5, 40, 2, 20), (0.9, 80, 10, 20)),
     growing=(20, 40),
     growing_customers=6000,
 )

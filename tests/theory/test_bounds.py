@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from pull_env import Pool, Scenario
+from pull_env.arrivals import Batches, HotRouter, Trace
+from pull_env.laws import Deterministic, Exponential
 from pull_env.theory import formulas
 from pull_env.theory.bounds import pooling_bounds
+from pull_env.troubles import Faults, News
 
 
 def law(scenario, top):
@@ -75,3 +78,51 @@ def test_some_servers_without_limit():
 def test_unstable():
     found = pooling_bounds(Scenario((Pool(2, 1.0),), load=1.0))
     assert found.response == found.wait == found.mean_number == math.inf
+
+
+HALVES = (Pool(10, 1.0), Pool(10, 2.0))
+LIMITED = (Pool(10, 1.0, 2), Pool(10, 2.0, 1))
+
+
+@pytest.mark.parametrize("pools", [HALVES, LIMITED], ids=["unlimited", "limited"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"shares": HotRouter(0.5, 1.0)},
+        {"news": News(0.2)},
+        {"service": Exponential()},
+        {"faults": Faults(normal=10.0, slow=1.0)},
+        {"faults": Faults(restart=10.0)},
+    ],
+    ids=str,
+)
+def test_what_only_delays_changes_no_bound(pools, parts):
+    scenario = Scenario(pools, load=0.9, routers=2, **parts)
+    assert pooling_bounds(scenario) == pooling_bounds(Scenario(pools, load=0.9))
+
+
+def test_other_arrivals_and_service_leave_the_fastest_server():
+    for parts in ({"arrivals": Batches(5.0)}, {"service": Deterministic()}):
+        found = pooling_bounds(Scenario(HALVES, load=0.9, **parts))
+        assert (found.wait, found.response, found.p_block) == (0.0, 0.5, 0.0)
+        assert found.mean_number == pytest.approx(0.9 * 30 / 2)
+        assert pooling_bounds(Scenario(LIMITED, load=1.25, **parts)).p_block == pytest.approx(0.2)
+    # Constant service waits half as long as exponential service: the chain would be no bound.
+    assert formulas.mg1_wait(0.9, 1.0, 0.0) < pooling_bounds(Scenario((Pool(1),), load=0.9)).wait
+    assert pooling_bounds(Scenario((Pool(1),), load=0.9, service=Deterministic())).wait == 0.0
+
+
+def test_failures_block_and_cut_service_short():
+    failing = Scenario(HALVES, load=0.9, faults=Faults(up=9.0, down=1.0))
+    assert pooling_bounds(failing).response == 0.5
+    assert pooling_bounds(failing).wait == 0.0  # customers are blocked, which spares the others
+    lost = Scenario(HALVES, load=0.9, faults=Faults(up=9.0, down=1.0, customers="lost"))
+    assert pooling_bounds(lost).response == 0.0
+    faster = Scenario(HALVES, load=1.2, faults=Faults(normal=1.0, slow=1.0, factor=2.0))
+    assert pooling_bounds(faster).response >= 0.25
+    assert pooling_bounds(faster).response < math.inf
+
+
+def test_a_trace_brings_its_own_requirements():
+    found = pooling_bounds(Scenario(HALVES, load=0.9, arrivals=Trace("a.csv", "time", "size")))
+    assert (found.wait, found.response, found.p_block, found.mean_number) == (0.0, 0.0, 0.0, 0.0)

@@ -194,7 +194,7 @@ def test_limits_are_above_bounds():
 
 def test_import_is_light_and_submodules_are_found():
     code = (
-        "import sys, pull_env, pull_env.theory as t; assert 'scipy' not in sys.modules; "
+        "import sys, pull_env; t = pull_env.theory; assert 'scipy' not in sys.modules; "
         "t.predict; t.mean_field.pull_fluid; t.formulas; assert 'scipy' not in sys.modules; "
         "assert not hasattr(t, 'nothing')"
     )
