@@ -8,9 +8,10 @@ again.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -66,7 +67,7 @@ class Args:
     """Weights of the router, as `python -m agents.generalise` writes them."""
     systems: int = 40
     """Systems of the exam."""
-    picking: int = 60
+    picking: int = 30
     """Systems of the training on which the single policy is picked."""
     trials: int = 240
     """Candidates of the tuning for each system."""
@@ -182,22 +183,32 @@ def pick(args: Args, book: Book) -> str:
     Of each the mean logarithm of its cost by that of the cheapest is taken; what is unstable somewhere is
     out.
     """
+    policies, costs = default_policies(), []
     systems = draw_systems(args.seed, args.picking)
-    seeds = spawn_seeds(args.seed, args.picking, "picking")
-    policies = default_policies()
-    costs = np.full((len(policies), len(systems)), np.inf)
-    with bar("picking a single policy", len(policies) * len(systems), sys.stderr.isatty()) as report:
-        for k, (scenario, seed) in enumerate(zip(systems, seeds, strict=True)):
+    with bar("picking a single policy", len(systems), sys.stderr.isatty()) as report:
+        for scenario, seed in zip(systems, spawn_seeds(args.seed, len(systems), "picking"), strict=True):
             run = run_of(short(args), scenario, seed)
-            for m, policy in enumerate(policies):
-                found = book.find("picking", scenario, policy.name, run, policy.digest)
-                found = found or book.add(
-                    measured(short(args), "picking", scenario, policy, policy.name, seed)
-                )
-                costs[m, k] = np.mean(found["samples"]["cost"]) if found["stable"] else np.inf
-                report(1)
-    excess = np.log(costs / costs.min(axis=0)).mean(axis=1)
+            found = book.find("picking", scenario, "all", run)
+            found = found or book.add(all_measured(args, scenario, policies, run))
+            known = [found["costs"].get(policy.name) for policy in policies]
+            costs.append([math.inf if cost is None else cost for cost in known])
+            report(1)
+    table = np.array(costs)
+    excess = np.log(table / table.min(axis=1, keepdims=True)).mean(axis=0)
     return policies[int(excess.argmin())].name
+
+
+def all_measured(args: Args, scenario: Scenario, policies: Sequence[Policy], run: dict[str, int]) -> Row:
+    """Return a row of what each policy costs on a system; null where it is unstable."""
+    found = {policy.name: simulate(scenario, policy, workers=args.workers, **run) for policy in policies}
+    return {
+        **provenance(command_line(sys.orig_argv[1:]), args.workers or os.cpu_count() or 1),
+        "part": "picking",
+        "role": "all",
+        "scenario": scenario_content(scenario),
+        "run": run,
+        "costs": {name: result.cost.mean if result.stable else None for name, result in found.items()},
+    }
 
 
 def short(args: Args) -> Args:
