@@ -172,7 +172,7 @@ class Book:
                 role,
                 scenario.digest,
             )
-            if same and found["run"] == run and digest in (None, found["policy"]["sha256"]):
+            if same and found["run"] == run and (digest is None or digest == found["policy"]["sha256"]):
                 return found
         return None
 
