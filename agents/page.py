@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from agents.contest import Contest, Row, at_price, compared, contests, cost, difference
 from agents.credits import provenance, run_line, table, training_table
+from agents.general_page import general_section
 from agents.notes import (
     FLOOR_NOTE,
     HEAD,
@@ -29,8 +30,8 @@ PRICES = (0.005, 0.05, 0.2, 0.5)
 MOST_ABOVE, AIM = 1.0, -8.0  # % of the cost of the tuned policy
 
 
-def page(rows: Sequence[Row]) -> str:
-    """Return the page that rows give."""
+def page(rows: Sequence[Row], general: Sequence[Row] = ()) -> str:
+    """Return the page that rows give, those of the exam of the general router among them."""
     presets = {name: contest for (name, _), contest in contests(rows, "preset").items()}
     parts = [
         HEAD,
@@ -52,8 +53,9 @@ def page(rows: Sequence[Row]) -> str:
         training_table(presets | {name: contest for (name, _), contest in contests(rows, IN_SIGHT).items()}),
         "## What was tried besides\n\n" + TRIED_NOTE,
         provenance(rows),
+        general_section(general),
     ]
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
 
 
 def targets(presets: dict[str, Contest]) -> str:

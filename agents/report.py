@@ -17,6 +17,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 import baselines
+from agents.exam import ROWS as EXAM
 from agents.page import ALL_IN_SIGHT, IN_SIGHT, PRICES, page, price_name
 from agents.shelf import Trained, load_trained, trained_names
 from baselines.leaderboard import default_policies
@@ -210,7 +211,9 @@ def report(args: Args, command: str) -> int:
         replace_rows(path, list(rows.values()))
     if not rows:
         raise ValueError(f"{path} holds no rows")
-    (place / PAGE).write_text(page(list(rows.values())), encoding="utf-8")
+    exam = results / EXAM
+    general = read_rows(exam) if exam.exists() else ()
+    (place / PAGE).write_text(page(list(rows.values()), general), encoding="utf-8")
     console().print("Written:", path, place / PAGE)
     return 0
 

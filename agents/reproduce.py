@@ -7,19 +7,21 @@ in which order it sums.
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from agents.export import POLICY
-from agents.shelf import Trained, digest, load_trained
+from agents.general import GENERAL, load
+from agents.shelf import TRAINING, digest, load_trained
 from pull_env.policy import load_policy
 from pull_env.terminal import exit_status
 
@@ -38,18 +40,37 @@ class Args:
     """Compare the weights with the ones that lie in agents/trained; the exit status is 1 if they differ."""
 
 
-def train_again(trained: Trained, folder: Path) -> int:
+def train_again(command: str, folder: Path) -> int:
     """Run the command that trained a router, with its results in `folder`, and return its exit status."""
-    words = shlex.split(trained.training["command"])[1:]
-    command = [sys.executable, *words, "--out", str(folder.absolute())]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode  # it names files from there
+    words = [sys.executable, *shlex.split(command)[1:], "--out", str(folder.absolute())]
+    return subprocess.run(words, cwd=ROOT, check=False).returncode  # it names files from there
 
 
-def same(trained: Trained, folder: Path) -> bool:
-    """Return whether the router in `folder` has the weights and the steps of a trained one; say so."""
-    found = load_policy(folder / POLICY)
-    equal = digest(found) == trained.training["weights_sha256"] and found.steps == trained.policy.steps
-    print(f"weights {digest(found)[:16]}, {'as' if equal else 'not as'} in training.json")
+def training_of(name: str) -> dict[str, Any]:
+    """Return how a router was trained.
+
+    Raises:
+        ValueError: There is no such router, or its preset is another by now.
+    """
+    if name == GENERAL.parent.name:
+        training: dict[str, Any] = json.loads(GENERAL.with_name(TRAINING).read_text(encoding="utf-8"))
+        return training
+    trained = load_trained(name)
+    if trained.scenario.digest != trained.training["scenario"]["sha256"]:
+        raise ValueError(f"{name} was trained on another {trained.scenario.name}: the preset has changed")
+    return trained.training
+
+
+def same(name: str, training: dict[str, Any], folder: Path) -> bool:
+    """Return whether what was trained in `folder` is what lies in agents/trained; say so."""
+    equal = True
+    if name == GENERAL.parent.name:
+        found = load(folder / GENERAL.name).digest
+    else:
+        policy = load_policy(folder / POLICY)
+        found, equal = digest(policy), policy.steps == load_trained(name).policy.steps
+    equal = equal and found == training["weights_sha256"]
+    print(f"weights {found[:16]}, {'as' if equal else 'not as'} in training.json")
     return equal
 
 
@@ -59,18 +80,14 @@ def reproduce(args: Args) -> int:
     Raises:
         ValueError: There is no such router, or its folder exists already.
     """
-    trained, now = load_trained(args.name), datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
+    training, now = training_of(args.name), datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
     folder = args.out or Path("runs") / f"again-{args.name}-{now}"
     if folder.exists():
         raise ValueError(f"out is '{folder}': it exists already, and results are never overwritten")
-    if trained.scenario.digest != trained.training["scenario"]["sha256"]:
-        raise ValueError(
-            f"{args.name} was trained on another {trained.scenario.name}: the preset has changed"
-        )
-    status = train_again(trained, folder)
+    status = train_again(training["command"], folder)
     if status or not args.check:
         return status
-    return 0 if same(trained, folder) else 1
+    return 0 if same(args.name, training, folder) else 1
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import tyro
@@ -190,8 +190,20 @@ def tell(
     write_rows(folder / CURVE, [told])
 
 
+class Timed(Protocol):
+    """What is limited by a number of generations, or else by time."""
+
+    @property
+    def generations(self) -> int | None:
+        """How many."""
+
+    @property
+    def minutes(self) -> float:
+        """How long."""
+
+
 @contextmanager
-def progress(args: Args, title: str, begun: float) -> Iterator[Report]:
+def progress(args: Timed, title: str, begun: float) -> Iterator[Report]:
     """Show how much is done, of the generations where their number is given, else of the minutes.
 
     Yields what is told the generation that ended.

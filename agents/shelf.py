@@ -65,8 +65,8 @@ class Trained:
 
 
 def trained_names() -> tuple[str, ...]:
-    """Return the names of all trained routers, in alphabetical order."""
-    return tuple(sorted(path.parent.name for path in SHELF.glob(f"*/{TRAINING}")))
+    """Return the names of all routers trained for a preset, in alphabetical order."""
+    return tuple(sorted(path.parent.name for path in SHELF.glob(f"*/{POLICY}")))
 
 
 def load_trained(name: str) -> Trained:

@@ -38,8 +38,9 @@ class Plan:
         rungs: Rungs, as multiples of that; a candidate leaves where it is not among the best fourth so far,
             or dearer than the best by a paired interval of 95 %.
         finalists: Candidates of the last rung among which a run of `chosen_by` customers decides.
-        chosen_by: Customers counted for each finalist, after the warm-up that is usual.
-        reported: Customers counted for the cost that is reported of the winner, likewise.
+        chosen_by: Customers counted for each finalist.
+        reported: Customers counted for the cost that is reported of the winner.
+        warmup: Customers of each replication before those two; None: as many as is usual.
         replications: Independent runs behind every measurement.
     """
 
@@ -49,6 +50,7 @@ class Plan:
     finalists: int = 4
     chosen_by: int = 4_000_000
     reported: int = 4_000_000
+    warmup: int | None = None
     replications: int = 8
 
 
@@ -197,7 +199,7 @@ def choose(log: Log, finalists: list[Policy], report: Report) -> Policy:
     """
     costs = {}
     for policy in finalists:
-        found = log.measure(policy, "choose", log.plan.chosen_by, None)
+        found = log.measure(policy, "choose", log.plan.chosen_by, log.plan.warmup)
         if found.stable:
             costs[policy] = found.cost.mean
         report(1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from pull_env.envs.catalog import mean_service_time
-from pull_env.policy import Announce, Memory, Policy, Probe, Search, Send, Step, Take
+from pull_env.policy import Announce, Cycle, Memory, Policy, Probe, Search, Send, Step, Take
 from pull_env.scenario import Scenario
 from pull_env.steps import Order, Rank
 
@@ -38,12 +38,16 @@ TOLD = {
 
 
 def well_known(scenario: Scenario) -> list[dict[str, Any]]:
-    """Return where a search begins: pull-fastest, alone or with probes; two choices; until idle; pandora."""
+    """Return where a search begins: pull-fastest, alone, in turn or with probes; servers in turn; two choices;
+    until idle; pandora.
+    """
     told = {**TOLD, "pools taken from": len(scenario.pools), "target": "rate"}
     until_idle = {**ASKS, "stops": True, "stop at": 0.0}
     few, more, most = (min(asked, scenario.servers) for asked in (2, 3, MOST_ASKED))
     return [
-        {**told, "asked": 0},
+        {**told, "asked": 0, "in turn": False},
+        {**told, "asked": 0, "in turn": True},
+        {"told": False, "searches": False, "asked": 0, "target": "rate", "in turn": True},
         {**told, **until_idle, "asked": more},
         {**told, **until_idle, "asked": most},
         {**ASKS, "told": False, "asked": few, "stops": False},
@@ -53,7 +57,9 @@ def well_known(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def candidate(trial: Trial, scenario: Scenario) -> Policy:
-    """Return what `trial` suggests for `scenario`: take a message, else search, probe, or send blindly."""
+    """Return what `trial` suggests for `scenario`: take a message, else search, probe, or send blindly, at random
+    or in turn.
+    """
     told = trial.suggest_categorical("told", (True, False))
     announce = _announce(trial, scenario) if told else None
     takes = _takes(trial, scenario) if told else ()
@@ -62,7 +68,8 @@ def candidate(trial: Trial, scenario: Scenario) -> Policy:
     asked = trial.suggest_int("asked", 0, min(MOST_ASKED, scenario.servers))
     target = _target(trial, scenario)
     if asked == 0:
-        return Policy("tuned", (*takes, Send(**target)), announce)
+        blind = Send if "pool" in target or not trial.suggest_categorical("in turn", (False, True)) else Cycle
+        return Policy("tuned", (*takes, blind(**target)), announce)
     last, memory = _probe(trial, scenario, asked, target)
     return Policy("tuned", (*takes, last), announce, memory)
 

@@ -111,6 +111,7 @@ def winner_of(log: Log) -> tuple[Policy, Result]:
             plan.reported,
             seed=log.seeds["report"],
             replications=plan.replications,
+            warmup=plan.warmup,
             workers=log.workers,
         )
         report(1)
