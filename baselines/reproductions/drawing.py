@@ -20,6 +20,7 @@ STYLES: tuple[tuple[str, str, Any], ...] = (  # marker, colour (Okabe and Ito), 
     ("^", "#009E73", ":"),
     ("D", "#CC79A7", "-."),
     ("v", "#E69F00", (0, (5, 1, 1, 1, 1, 1))),
+    ("P", "#56B4E9", (0, (1, 3))),
 )
 
 
