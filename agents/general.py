@@ -40,7 +40,8 @@ SCALES = 4  # entries of what is declared of a system, the first ones, that move
 ALL, EACH = 7, 5  # steps that mean all servers, and steps of a pool
 RECALL = 1  # number of that step of a pool
 TAKEN = 0.5  # what a message is preferred by
-SLOWER = 0.25  # what a step of a pool is preferred less by, where that is e times slower than the fastest
+ORDER = 0.05  # what that of a pool e times slower than the fastest is preferred less by
+SLOWER = 0.25  # the same, of other steps of a pool
 RECALLED = -0.3  # preference for what is remembered, before anything is learned
 FARTHEST = 0.6  # no plan starts farther behind the best
 
@@ -135,9 +136,10 @@ def preferences(scenario: Scenario, excess: Floats) -> Floats:
     """
     planned = np.maximum(excess.min() - excess, -FARTHEST)
     rates = np.array([pool.rate for pool in scenario.pools])
-    behind = SLOWER * np.log(rates / rates.max())
-    each = np.concatenate([[TAKEN, RECALLED], planned[ALL:]])
-    return np.concatenate([planned[:ALL], np.add.outer(behind, each).ravel()])
+    slowness = np.log(rates / rates.max())
+    each = np.add.outer(SLOWER * slowness, np.concatenate([[0.0, RECALLED], planned[ALL:]]))
+    each[:, 0] = TAKEN + ORDER * slowness
+    return np.concatenate([planned[:ALL], each.ravel()])
 
 
 def declared(scenario: Scenario) -> tuple[Floats, Floats]:

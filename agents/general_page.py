@@ -73,22 +73,21 @@ def by_system(rows: Sequence[Row], part: str) -> list[dict[str, Row]]:
 def share_above(exam: Sequence[dict[str, Row]], rival: str) -> Estimate:
     """Return the mean over systems of what the general router costs more, in % of a rival's cost there.
 
-    The interval is over the systems. Those where the rival is unstable are left out.
+    The interval is over the systems. Those where one of both is unstable are left out.
     """
-    gaps = []
-    for system in exam:
-        own, other = (system[role] for role in ("general", rival))
-        if other["stable"]:
-            theirs = float(np.mean(other["samples"]["cost"]))
-            gaps.append(100 * (float(np.mean(own["samples"]["cost"])) / theirs - 1))
-    return estimate(gaps)
+    return estimate([100 * (ratio(system, "general", rival) - 1) for system in stable(exam, rival)])
+
+
+def stable(exam: Sequence[dict[str, Row]], rival: str) -> list[dict[str, Row]]:
+    """Return the systems on which both are stable."""
+    return [system for system in exam if system["general"]["stable"] and system[rival]["stable"]]
 
 
 def total_above(exam: Sequence[dict[str, Row]], rival: str) -> Estimate:
     """Return what the mean cost over systems is above a rival's, in %; the interval is over replications."""
-    stable = [system for system in exam if system[rival]["stable"]]
+    both = stable(exam, rival)
     own, other = (
-        np.array([system[role]["samples"]["cost"] for system in stable]) for role in ("general", rival)
+        np.array([system[role]["samples"]["cost"] for system in both]) for role in ("general", rival)
     )
     theirs = other.mean()
     return estimate((own.mean(axis=0) - other.mean(axis=0)) * (100 / theirs))
@@ -96,7 +95,8 @@ def total_above(exam: Sequence[dict[str, Row]], rival: str) -> Estimate:
 
 def verdicts(exam: Sequence[dict[str, Row]], single: str) -> str:
     """Return whether the aims are met, a line each."""
-    lines = []
+    lost = [system["general"] for system in exam if not system["general"]["stable"]]
+    lines = [f"- **unstable** on {len(lost)} of {len(exam)} systems"] if lost else []
     for rival, name, aim in (
         ("tuned", "`tuned` for each system", MOST_ABOVE),
         ("single", f"`{single}`", LEAST_BELOW),
@@ -107,7 +107,7 @@ def verdicts(exam: Sequence[dict[str, Row]], single: str) -> str:
             f"- mean cost to that of {name}, aim {aim:+g} %: {percent(total)}, **{verdict}**; "
             f"mean of the differences {percent(mean)}"
         )
-    room = float(np.mean([100 * (ratio(system, "tuned", "single") - 1) for system in exam]))
+    room = float(np.mean([100 * (ratio(system, "tuned", "single") - 1) for system in stable(exam, "single")]))
     lines.append(
         f"- `tuned` itself is {room:+.1f} % from `{single}` on average: what adapts to price and load "
         "without tuning leaves little to be gained, and nothing can be 15 % below it and near `tuned`"
@@ -136,8 +136,9 @@ def means_table(exam: Sequence[dict[str, Row]]) -> str:
     for rival in RIVALS:
         unstable = sum(not system[rival]["stable"] for system in exam)
         cells = [percent(share_above(part, rival)) for part in (exam, still, moving)]
-        wins = sum(system[rival]["stable"] and ratio(system, "general", rival) < 1 for system in exam)
-        body.append([f"`{rival}`", *cells, f"{wins} of {len(exam) - unstable}", str(unstable)])
+        both = stable(exam, rival)
+        wins = sum(ratio(system, "general", rival) < 1 for system in both)
+        body.append([f"`{rival}`", *cells, f"{wins} of {len(both)}", str(unstable)])
     head = ["to", "all systems", "stationary", "changing", "cheaper on", "the other is unstable on"]
     return table(head, body)
 

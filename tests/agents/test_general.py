@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from agents import generalise
-from agents.general import GENERAL, RECALL, SHAPES, General, load, save, starting_weights
+from agents.general import GENERAL, RECALL, SHAPES, General, load, preferences, save, starting_weights
 from agents.generalise import Args, moved
 from agents.planner import cost, train
 from agents.plans import LASTS, PLANS, PROTOCOLS, Plan
@@ -53,6 +53,14 @@ def test_every_plan_is_played_to_the_bit(last: int) -> None:
     scenario = Scenario((Pool(9, 1.5), Pool(6, 0.5)), routers=3, load=0.8)
     assert planned(router, scenario) == Plan("idle", last)
     assert cost(scenario, router.on(scenario), 1) == cost(scenario, Plan("idle", last).on(scenario), 1)
+
+
+def test_messages_come_first_however_slow_their_servers() -> None:
+    scenario = Scenario((Pool(5, 10.0), Pool(60, 1.0)), routers=3, load=0.8)
+    found = preferences(scenario, silent().excess(scenario)[0])
+    takes = [7, 7 + 5]
+    assert found[takes[0]] > found[takes[1]]
+    assert np.delete(found, takes).max() == 0.0 < found[takes[1]] - 0.3
 
 
 def test_the_order_of_pools_does_not_matter() -> None:
