@@ -38,8 +38,8 @@ TOLD = {
 
 
 def well_known(scenario: Scenario) -> list[dict[str, Any]]:
-    """Return where a search begins: pull-fastest, alone, in turn or with probes; servers in turn; two choices;
-    until idle; pandora.
+    """Return where a search begins: pull-fastest, alone, in turn or with probes; servers in turn; two
+    choices; until idle; pandora.
     """
     told = {**TOLD, "pools taken from": len(scenario.pools), "target": "rate"}
     until_idle = {**ASKS, "stops": True, "stop at": 0.0}
@@ -57,8 +57,8 @@ def well_known(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def candidate(trial: Trial, scenario: Scenario) -> Policy:
-    """Return what `trial` suggests for `scenario`: take a message, else search, probe, or send blindly, at random
-    or in turn.
+    """Return what `trial` suggests for `scenario`: take a message, else search, probe, or send blindly, at
+    random or in turn.
     """
     told = trial.suggest_categorical("told", (True, False))
     announce = _announce(trial, scenario) if told else None
