@@ -149,18 +149,27 @@ def samples(result: Result) -> dict[str, list[float]]:
 
 
 class Book:
-    """The rows of a file: what stands there is not measured again."""
+    """The rows of a file: what stands there is not measured again, and what nobody asked for is left out."""
 
     def __init__(self, path: Path) -> None:
         """Read what is there."""
         self.path = path
         self.rows: list[Row] = read_rows(path) if path.exists() else []
+        self.asked: list[Row] = []
 
     def add(self, found: Row) -> Row:
         """Append a row."""
         write_rows(self.path, [found])
         self.rows.append(found)
+        self.asked.append(found)
         return found
+
+    def close(self) -> None:
+        """Leave out what was not asked for: rows of another router, or of other systems."""
+        part = self.path.with_suffix(".unfinished.jsonl")
+        part.unlink(missing_ok=True)
+        write_rows(part, self.asked)
+        os.replace(part, self.path)
 
     def find(
         self, part: str, scenario: Scenario, role: str, run: dict[str, int], digest: str | None = None
@@ -173,6 +182,7 @@ class Book:
                 scenario.digest,
             )
             if same and found["run"] == run and (digest is None or digest == found["policy"]["sha256"]):
+                self.asked.append(found)
                 return found
         return None
 
@@ -267,7 +277,8 @@ def exam(args: Args) -> int:
             if book.find(part, scenario, role, run_of(args, scenario, seed), policy.digest) is None:
                 book.add(measured(args, part, scenario, policy, role, seed))
             report(1)
-    picture = draw(book.rows, args.out / PICTURE)
+    book.close()
+    picture = draw(book.asked, args.out / PICTURE)
     console().print("Written:", book.path, picture)
     console().print("python -m agents.report --page makes the page of it")
     return 0
