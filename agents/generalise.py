@@ -112,7 +112,11 @@ class Learned:
 
 
 def learn_plans(args: Args, folder: Path) -> Learned:
-    """Measure the plans, train the planner, and write how well it does."""
+    """Measure the plans, train the planner, and write how well it does.
+
+    Raises:
+        ValueError: No system is worth a player.
+    """
     systems = draw_systems(args.seed, args.systems)
     seeds = spawn_seeds(args.seed, args.systems, "plans")
     with bar("plans on systems", args.systems, sys.stderr.isatty()) as report:
@@ -124,6 +128,8 @@ def learn_plans(args: Args, folder: Path) -> Learned:
         for scenario, least in zip(systems, costs.min(axis=1), strict=True)
         if least > WORTHWHILE * scenario.prices.message
     ]
+    if not worthwhile:
+        raise ValueError(f"systems is {args.systems}: in none a player can do better than its plan, draw more")
     return Learned(General(fit.weights), tuple(worthwhile))
 
 
@@ -144,11 +150,11 @@ def generations(args: Args, learned: Learned, folder: Path, begun: float) -> Ite
     options = {"seed": args.seed + 1, "popsize": args.population, "verbose": -9}
     strategy = cma.CMAEvolutionStrategy(np.zeros(SHAPES["player.each"][1]), args.spread, options)
     validation = Bench(draw_systems(args.seed, args.validation_systems, "validate"), args.seed, args.workers)
-    best, least = begin, 0.0
+    best, least, batch = begin, 0.0, min(args.batch, len(worthwhile))
     most = args.generations or MOST_GENERATIONS
     for generation, seed in enumerate(spawn_seeds(args.seed, most, "generations"), 1):
         asked = strategy.ask()
-        chosen = np.random.default_rng(seed).choice(len(worthwhile), args.batch, replace=False)
+        chosen = np.random.default_rng(seed).choice(len(worthwhile), batch, replace=False)
         bench = Bench([worthwhile[k] for k in chosen], seed, args.workers)
         measured = bench.excess([moved(begin, vector) for vector in asked], begin).mean(axis=1)
         strategy.tell(asked, measured.tolist())
