@@ -129,7 +129,7 @@ def learn_plans(args: Args, folder: Path) -> Learned:
         if least > WORTHWHILE * scenario.prices.message
     ]
     if not worthwhile:
-        raise ValueError(f"systems is {args.systems}: in none a player can do better than its plan, draw more")
+        raise ValueError(f"systems is {args.systems}: none is worth a player, draw more")
     return Learned(General(fit.weights), tuple(worthwhile))
 
 

@@ -156,7 +156,7 @@ TINY = {
     "held_out": 1,
     "generations": 2,
     "population": 4,
-    "batch": 2,
+    "batch": 24,
     "validation_systems": 2,
 }
 
