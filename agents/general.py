@@ -91,8 +91,8 @@ class General:
         steps = steps_of_all(scenario)
         for pool in range(len(scenario.pools)):
             steps += steps_of_pool(scenario, pool)
-        layers = self._layers(scenario, excess[chosen])
-        network = Network(layers, masked=True)  # type: ignore[arg-type]
+        layers: Any = self._layers(scenario, excess[chosen])
+        network = Network(layers, masked=True)
         return Policy("general", steps, protocol(list(PROTOCOLS)[chosen], scenario), network=network)
 
     def _layers(self, scenario: Scenario, excess: Floats) -> tuple[tuple[Floats, Floats], ...]:
@@ -120,7 +120,8 @@ class General:
 
 def affine(weights: Floats, inputs: Floats) -> Floats:
     """Return weights x inputs + the last column."""
-    return inputs @ weights[:, :-1].T + weights[:, -1]  # type: ignore[no-any-return]
+    result: Floats = inputs @ weights[:, :-1].T + weights[:, -1]
+    return result
 
 
 def shares(scenario: Scenario) -> Floats:
