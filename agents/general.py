@@ -8,27 +8,31 @@ It has two parts, which share their weights over pools, so that the number of po
   the plans: so it does what is planned, unless what it sees speaks against it.
 
 For a scenario both are written out as one network of a policy (`pull_env.Network`): what is constant there
-becomes biases, and what pools share is repeated. The simulator then plays it as any other.
+becomes biases, and what pools share is repeated. The simulator then plays it as any other:
+`python -m agents.general SCENARIO --out FILE.toml` writes it down.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+import tyro
 
 from agents.plans import LASTS, PROTOCOLS, protocol, steps_of_all, steps_of_pool
 from pull_env.arrivals import Bursts, HotRouter
 from pull_env.envs.catalog import mean_service_time
 from pull_env.kernels.observe import POOL_CONSTANTS, POOL_ENTRIES, ROUTER_ENTRIES
-from pull_env.policy import Network, Policy
-from pull_env.scenario import Scenario
+from pull_env.policy import Network, Policy, save_policy
+from pull_env.scenario import Scenario, load_scenario
+from pull_env.terminal import exit_status
 
 Floats = npt.NDArray[np.float64]
 
@@ -230,3 +234,39 @@ def load(path: Path = GENERAL) -> General:
     if {name: part.shape for name, part in parts.items()} != SHAPES:
         raise ValueError(f"{path} holds {', '.join(parts)}: it must hold {', '.join(SHAPES)} in their shapes")
     return General({name: part.astype(np.float64) for name, part in parts.items()})
+
+
+@dataclass(frozen=True)
+class Args:
+    """For which system to write down what the general router does."""
+
+    scenario: Annotated[str, tyro.conf.Positional]
+    """A preset's name, or the path of a TOML file."""
+    out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
+    """A new TOML file, beside which the weights are written."""
+    router: Annotated[Path, tyro.conf.arg(metavar="FILE")] = GENERAL
+    """Weights, as `python -m agents.generalise` writes them."""
+
+
+def write(args: Args) -> int:
+    """Write the policy for a scenario, and return the exit status.
+
+    Raises:
+        ValueError: There is no such scenario or router, or the file exists already.
+    """
+    policy = load(args.router).on(load_scenario(args.scenario))
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    save_policy(policy, args.out)
+    print("Written:", args.out)
+    print(f"python -m pull_env simulate {args.scenario} {args.out}")
+    return 0
+
+
+def main() -> int:
+    """Write what the command line asks for, and return the exit status."""
+    args = tyro.cli(Args, prog="python -m agents.general", description=__doc__)
+    return exit_status(lambda: write(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -46,7 +46,7 @@ class Args:
     scenario: tuple[str, ...] = ()
     """Names of presets, or paths of TOML files; if not given, all presets."""
     policy: tuple[str, ...] = ()
-    """Names such as "balanced(2)", tuned or general, or TOML files; if not given, the table and tuned."""
+    """Names such as "balanced(2)" or tuned, or paths of TOML files; if not given, the table and tuned."""
     seeds: tuple[int, ...] = (0,)
     """Seeds. All policies meet the same customers on a seed; the tables take all seeds together."""
     customers: int | None = None

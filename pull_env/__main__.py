@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,7 +57,7 @@ def simulate(
 
     Args:
         scenario: Name of a preset (see `scenarios`), or path of a TOML file.
-        policy: Name such as "balanced(2)" (see `policies`), "tuned", "general", or path of a TOML file.
+        policy: Name such as "balanced(2)" (see `policies`), "tuned", or path of a TOML file.
         customers: Customers to count, over all replications; if not given, 1,000,000, or a whole trace.
         seed: Seed, from 0. The same arguments give the same numbers.
         replications: Independent runs, over which the intervals are taken.
@@ -260,9 +259,7 @@ def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, str, Es
 
 
 def find_policy(name_or_path: str, scenario: Scenario | None = None) -> Policy:
-    """Return the policy of a name such as `balanced(2)`, or the one in a TOML file.
-
-    `tuned` and `general` give what was tuned for `scenario`, and what the general router does there.
+    """Return the policy of a name such as `balanced(2)`, or the one in a TOML file; `tuned`: for `scenario`.
 
     Raises:
         ValueError: There is no such policy, or the file declares none.
@@ -273,12 +270,6 @@ def find_policy(name_or_path: str, scenario: Scenario | None = None) -> Policy:
         from baselines.rivals import tuned_or_refused
 
         return tuned_or_refused(scenario)
-    if name_or_path == "general" and scenario is not None:
-        if find_spec("agents") is None:
-            raise ValueError("policy is 'general': it lies in agents/ of a checkout, which is not installed")
-        from agents.general import load
-
-        return load().on(scenario)
     path = Path(name_or_path)
     is_path = path.suffix == ".toml" or len(path.parts) > 1
     return load_policy(path) if is_path else baselines.make(name_or_path)

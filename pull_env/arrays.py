@@ -166,7 +166,7 @@ class Arrays:
     @property
     def law(self) -> Array:
         """The accepted customers by queue found (Markov) or by bin of their wait (calendar), (Q, J) int64."""
-        return np.concatenate([self.short_law, self.long_law])
+        return np.concatenate([self.short_law, self.long_law])[: int(self.head["Q"][0])]
 
     def extent(self) -> int:
         """Return how many bytes the small arrays take side by side."""

@@ -272,7 +272,7 @@ class Simulator:
             conditions=np.zeros(J if troubled else 1, state.CONDITION),
             health=np.zeros(n if troubled else 1, state.HEALTH),
             drains=np.zeros(int(head["drainings"]), state.DRAIN),
-            long_law=np.zeros((Q - state.SHORT, J), np.int64),
+            long_law=np.zeros((max(1, Q - state.SHORT), J), np.int64),
             rings=np.zeros(state.STREAMS + 1 if self._ahead else 1, state.RING),
             waiting=free_cells(state.CELL, 0, 1),
             soon=np.zeros(1, state.HEAP),

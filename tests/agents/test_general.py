@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from agents import generalise
-from agents.general import GENERAL, RECALL, SHAPES, General, load, preferences, save, starting_weights
+from agents.general import GENERAL, RECALL, SHAPES, General, load, preferences, save, starting_weights, write
+from agents.general import Args as GeneralArgs
 from agents.generalise import Args, moved
 from agents.planner import cost, train
 from agents.plans import LASTS, PLANS, PROTOCOLS, Plan
 from agents.systems import draw_system, draw_systems
-from pull_env import Pool, Prices, Scenario, load_scenario, simulate
-from pull_env.__main__ import find_policy, main
+from pull_env import Pool, Prices, Scenario, load_policy, load_scenario, simulate
+from pull_env.__main__ import main
 
 SYSTEMS = draw_systems(3, 12, "tests")
 
@@ -194,15 +195,23 @@ def test_arguments_that_cannot_be_are_refused(change: dict[str, int], message: s
         generalise.check(Args(**change))  # type: ignore[arg-type]
 
 
-def test_the_committed_router_is_what_its_training_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_committed_router_is_what_its_training_says() -> None:
     training = json.loads(GENERAL.with_name("training.json").read_text())
     router = load()
     assert router.digest == training["weights_sha256"]
     assert sum(file.stat().st_size for file in GENERAL.parent.iterdir()) < 2**20
-    scenario = load_scenario("two-speeds")
-    assert find_policy("general", scenario) == router.on(scenario)
-    assert main(["simulate", "many-pools", "general", "--customers", "20000"]) == 0
+
+
+def test_what_it_does_on_a_scenario_is_written_as_a_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario, out = load_scenario("many-pools"), tmp_path / "new" / "general.toml"
+    assert write(GeneralArgs("many-pools", out)) == 0
+    assert load_policy(out) == load().on(scenario)
+    assert main(["simulate", "many-pools", str(out), "--customers", "20000"]) == 0
     assert "general" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="exists already"):
+        write(GeneralArgs("many-pools", out))
 
 
 def test_the_committed_router_heeds_the_price_of_a_message() -> None:

@@ -167,4 +167,5 @@ def test_a_difference_and_its_verdict():
 
 def test_the_page_is_what_the_rows_give():
     rows, text = report.HERE / "results" / report.ROWS, report.HERE / report.PAGE
-    assert text.read_text(encoding="utf-8") == page(read_rows(rows))
+    exam = report.HERE / "results" / report.EXAM
+    assert text.read_text(encoding="utf-8") == page(read_rows(rows), read_rows(exam))

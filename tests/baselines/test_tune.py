@@ -25,7 +25,7 @@ from pull_env import (
     simulate,
 )
 from pull_env.encoding import encode
-from pull_env.policy import Announce
+from pull_env.policy import Announce, Cycle
 from pull_env.results import Result
 from pull_env.terminal import Report
 
@@ -83,21 +83,26 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_candidates_suit_their_scenario_and_pay_for_what_they_know(name: str) -> None:
     scenario = load_scenario(name)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
-    policies = [space.candidate(study.ask(), scenario) for _ in range(150)]
+    policies = [space.candidate(study.ask(), scenario) for _ in range(400)]
     for policy in policies:
         assert Policy.from_dict(policy.to_dict()) == policy
         assert len(encode(policy.steps, scenario)) == len(policy.steps)
         assert policy.announce is None or policy.announce.recipient == "uniform" or policy.announce.sample
-    assert len(set(policies)) > 75  # half of them search, which leaves little to choose
+    assert len(set(policies)) > 200  # half of them search, which leaves little to choose
     kinds = {step.kind for policy in policies for step in policy.steps}
-    assert kinds == {"take", "send", "probe", "search"}
+    assert kinds == {"take", "send", "cycle", "probe", "search"}
 
 
 def test_a_search_begins_with_what_is_well_known() -> None:
     scenario = load_scenario("two-speeds")
     trials = [optuna.trial.FixedTrial(known) for known in space.well_known(scenario)]
-    first, probing, more, two, until_idle, searching = [space.candidate(trial, scenario) for trial in trials]  # type: ignore[arg-type]
+    first, told, turns, probing, more, two, until_idle, searching = [
+        space.candidate(trial, scenario)  # type: ignore[arg-type]
+        for trial in trials
+    ]
     assert (first.steps, first.announce) == (make("pull-fastest").steps, Announce())
+    assert (told.steps, told.announce) == ((Take(order="fastest"), Cycle("rate")), Announce())
+    assert (turns.steps, turns.announce) == (make("weighted-round-robin").steps, None)
     assert probing.steps == (Take(order="fastest"), Probe(weights="rate", at_most=3, stop_at=0.0))
     assert more.steps == (Take(order="fastest"), *make("probe-until-idle").steps)
     assert (two.steps, two.announce) == ((Probe(weights="rate"),), None)
