@@ -68,13 +68,13 @@ TRIED_NOTE = """Differences here are those of short validation runs, of .4 to 2 
 - *A longer memory than `tuned` may have*: 50 servers a pool in place of 16 make the router of `slow-news`
   1.6 % cheaper, untrained, and that of `bursty` 1 % dearer.
 
-- *Size and steps of gradients.* MaskablePPO on `two-speeds` from nothing, a million customers each (seed 0, the best
-  of four evaluations of 400,000 customers at the end): 0.75 as it is, two layers of 64 and 128 customers of an
-  environment between updates; 1.20 with 512 of them, 0.83 with 32; **0.440** (0.415 to 0.465) with two layers of
-  256, in three times the time: as cheap as `tuned` so early, and the first thing to go on with.
+- *Size and steps of gradients.* MaskablePPO on `two-speeds` from nothing, a million customers each (seed 0,
+  the best at the end by 400,000 customers): 0.75 as it is, two layers of 64 and 128 customers of an
+  environment between updates; 1.20 with 512 of them, 0.83 with 32; **0.440** (0.415 to 0.465) with two layers
+  of 256, in three times the time: as cheap as `tuned` so early, and the first thing to go on with.
 
-Not tried: layers of 256 elsewhere or for longer, training by gradients for more than a few minutes, other entries
-of the observation. Rewards are always scaled, and entries lie in [0, 1] by construction.
+Not tried: layers of 256 elsewhere or for longer, training by gradients for more than a few minutes, other
+entries of the observation. Rewards are always scaled, and entries lie in [0, 1] by construction.
 
 The aim of 8 % is missed everywhere. On `failures`, `hot-router` and `batches` the tuned policy is `pandora`,
 which already asks more or less as the price, the load and the answers say: no weighing of what a router sees
