@@ -27,13 +27,21 @@ def costs(args: Args, scenario: Scenario, policies: Sequence[Policy], seed: int)
 
 
 def cost(args: Args, scenario: Scenario, policy: Policy, seed: int) -> float:
-    """Return the mean cost of a customer in short runs, the first customers of each left out."""
+    """Return the mean cost of a customer in short runs, as long and as many as `args` say."""
+    each = -(-args.customers // args.replications)
+    return short_cost(scenario, policy, seed, args.warmup, each, args.replications)
+
+
+def short_cost(
+    scenario: Scenario, policy: Policy, seed: int, warmup: int, customers: int, replications: int = 1
+) -> float:
+    """Return the mean cost of a customer in runs of `customers` each, after `warmup` that are left out."""
     player, counters = Player(scenario, policy), []
     arrays = player.simulator.arrays
-    for replication in range(args.replications):
+    for replication in range(replications):
         player.reset(seed, replication)
-        for customers in (args.warmup, -(-args.customers // args.replications)):
-            player.run(customers)
+        for part in (warmup, customers):
+            player.run(part)
             counters.append((arrays.head[0].copy(), arrays.pools.copy()))
     head, pools = (np.array(each) for each in zip(*counters, strict=True))
     gained = gains(head[::2], head[1::2]), gains(pools[::2], pools[1::2])

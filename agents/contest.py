@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from baselines.report import shown
 from pull_env.estimates import Estimate, estimate
 
 Row = dict[str, Any]
@@ -34,6 +35,12 @@ class Difference:
 def cost(found: Row) -> Estimate | None:
     """Return what an arriving customer costs; None where the queues grow."""
     return estimate(found["samples"]["cost"]) if found["stable"] else None
+
+
+def cell(found: Row) -> str:
+    """Return a cost as a cell of a table."""
+    value = cost(found)
+    return "unstable" if value is None else shown(value)
 
 
 def at_price(found: Row, price: float) -> Row:

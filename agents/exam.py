@@ -14,19 +14,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import tyro
 
 import baselines
+from agents.contest import Row
 from agents.front import draw
 from agents.general import GENERAL, General, load
 from agents.systems import draw_systems
 from baselines.leaderboard import default_policies
 from baselines.racing import Log, Plan, choose, race
 from baselines.rivals import tuned
-from baselines.rows import checkout, provenance, read_rows, scenario_content, write_rows
+from baselines.rows import checkout, provenance, read_rows, replace_rows, scenario_content, write_rows
 from pull_env.envs.catalog import mean_service_time
 from pull_env.policy import Policy
 from pull_env.results import Result
@@ -55,8 +56,6 @@ BLIND = (  # to prices: one point each
     "probe-until-idle(8)",
     "lsq(2, 16)",
 )
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -166,10 +165,7 @@ class Book:
 
     def close(self) -> None:
         """Leave out what was not asked for: rows of another router, or of other systems."""
-        part = self.path.with_suffix(".unfinished.jsonl")
-        part.unlink(missing_ok=True)
-        write_rows(part, self.asked)
-        os.replace(part, self.path)
+        replace_rows(self.path, self.asked)
 
     def find(
         self, part: str, scenario: Scenario, role: str, run: dict[str, int], digest: str | None = None

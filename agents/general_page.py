@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.contest import Row, compared, cost
+from agents.contest import Row, cell, compared
 from agents.credits import between, provenance, table
-from baselines.report import shown
 from pull_env.estimates import Estimate, estimate
 
 MOST_ABOVE, LEAST_BELOW = 3.0, -15.0  # % of the cost of tuned policies, and of the best single policy
@@ -183,9 +182,3 @@ def presets_table(presets: Sequence[dict[str, Row]]) -> str:
         for system in presets
     ]
     return table(["preset", "general", "to `tuned`", "to `pandora`"], body)
-
-
-def cell(found: Row) -> str:
-    """Return a cost as a cell of a table."""
-    value = cost(found)
-    return "unstable" if value is None else shown(value)

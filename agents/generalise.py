@@ -27,7 +27,7 @@ import tyro
 import pull_env
 from agents.general import GENERAL, RECALL, SHAPES, Floats, General, save
 from agents.planner import cost, measure, train
-from agents.search import progress
+from agents.search import MOST_GENERATIONS, check_limits, progress
 from agents.shelf import CURVE, TRAINING, again
 from agents.systems import draw_systems
 from baselines.rows import machine, versions, write_rows
@@ -36,7 +36,6 @@ from pull_env.seeds import spawn_seeds
 from pull_env.terminal import bar, command_line, exit_status
 
 WEIGHTS = GENERAL.name
-MOST_GENERATIONS = 100_000
 MOST = 0.5  # of the logarithm of a cost by that at the start: no system counts for more
 WORTHWHILE = 1.5  # messages a customer
 
@@ -84,13 +83,13 @@ class Bench:
         self.systems, self.seeds = systems, spawn_seeds(seed, len(systems), "customers")
         self._workers = workers or os.cpu_count()
 
-    def excess(self, routers: Sequence[General], base: General) -> Floats:
-        """Return the logarithm of the cost of every router by that of `base`, (routers, systems)."""
-        tasks = [(router, k) for k in range(len(self.systems)) for router in (base, *routers)]
+    def costs(self, routers: Sequence[General]) -> Floats:
+        """Return the logarithm of the cost of every router on every system, (routers, systems)."""
+        tasks = [(router, k) for k in range(len(self.systems)) for router in routers]
         with ThreadPoolExecutor(self._workers) as pool:
-            costs = np.array(list(pool.map(lambda task: self._cost(*task), tasks)))
-        logs = np.log(costs).reshape(len(self.systems), -1).T
-        return np.clip(logs[1:] - logs[0], -MOST, MOST)
+            found = np.array(list(pool.map(lambda task: self._cost(*task), tasks)))
+        logs: Floats = np.log(found).reshape(len(self.systems), -1).T
+        return logs
 
     def _cost(self, router: General, k: int) -> float:
         scenario = self.systems[k]
@@ -134,12 +133,18 @@ def learn_plans(args: Args, folder: Path) -> Learned:
 
 
 def moved(router: General, vector: Floats) -> General:
-    """Return the router whose preference for what is remembered is `vector`, (RECALLING,), away from that of
-    `router`.
+    """Return the router whose preference for what is remembered is `vector`, one number a weight, away from
+    that of `router`.
     """
     each = router.weights["player.each"].copy()
     each[RECALL] += vector
     return General({**router.weights, "player.each": each})
+
+
+def excess(costs: Floats, base: Floats) -> Floats:
+    """Return by how much logarithms of costs are above those at the start, (..., systems), MOST at most."""
+    above: Floats = np.clip(costs - base, -MOST, MOST)
+    return above
 
 
 def generations(args: Args, learned: Learned, folder: Path, begun: float) -> Iterator[tuple[int, General]]:
@@ -150,20 +155,22 @@ def generations(args: Args, learned: Learned, folder: Path, begun: float) -> Ite
     options = {"seed": args.seed + 1, "popsize": args.population, "verbose": -9}
     strategy = cma.CMAEvolutionStrategy(np.zeros(SHAPES["player.each"][1]), args.spread, options)
     validation = Bench(draw_systems(args.seed, args.validation_systems, "validate"), args.seed, args.workers)
+    known = validation.costs([begin])[0]
     best, least, batch = begin, 0.0, min(args.batch, len(worthwhile))
     most = args.generations or MOST_GENERATIONS
     for generation, seed in enumerate(spawn_seeds(args.seed, most, "generations"), 1):
         asked = strategy.ask()
         chosen = np.random.default_rng(seed).choice(len(worthwhile), batch, replace=False)
         bench = Bench([worthwhile[k] for k in chosen], seed, args.workers)
-        measured = bench.excess([moved(begin, vector) for vector in asked], begin).mean(axis=1)
+        logs = bench.costs([begin, *(moved(begin, vector) for vector in asked)])
+        measured = excess(logs[1:], logs[0]).mean(axis=1)
         strategy.tell(asked, measured.tolist())
         late = args.generations is None and time.monotonic() - begun > 60 * args.minutes
         row = {"generation": generation, "seconds": round(time.monotonic() - begun, 1)}
         row |= {"least": measured.min(), "mean": measured.mean(), "spread": strategy.sigma}
         if late or generation == most or generation % args.every == 0:
             average = moved(begin, strategy.mean)
-            gain = validation.excess([average], begin)[0]
+            gain = excess(validation.costs([average])[0], known)
             row |= {"validation": gain.mean(), "error": gain.std(ddof=1) / math.sqrt(len(gain))}
             if gain.mean() < least:
                 best, least = average, gain.mean()
@@ -193,29 +200,9 @@ def check(args: Args) -> None:
     Raises:
         ValueError: One cannot; the message names it.
     """
-    least = {
-        "systems": 2,
-        "held_out": 1,
-        "seed": 0,
-        "population": 2,
-        "batch": 1,
-        "every": 1,
-        "validation_systems": 2,
-    }
-    for name, low in least.items():
-        if getattr(args, name) < low:
-            raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
-    for name in ("generations", "workers"):
-        value = getattr(args, name)
-        if value is not None and not 1 <= value <= MOST_GENERATIONS:
-            raise ValueError(f"{name} is {value}: it must be a whole number from 1 to {MOST_GENERATIONS}")
-    for name in ("minutes", "spread"):
-        if not 0 < getattr(args, name) < math.inf:
-            raise ValueError(f"{name} is {getattr(args, name)}: it must be a positive number")
+    check_limits(args, {"systems": 2, "held_out": 1, "batch": 1, "validation_systems": 2})
     if args.held_out >= args.systems:
         raise ValueError(f"held_out is {args.held_out}: it must be less than systems, {args.systems}")
-    if args.out is not None and args.out.exists():
-        raise ValueError(f"out is '{args.out}': it exists already, and results are never overwritten")
 
 
 def run(args: Args) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from agents.contest import Contest, Row, at_price, compared, contests, cost, difference
+from agents.contest import Contest, Row, at_price, cell, compared, contests, cost, difference
 from agents.credits import provenance, run_line, table, training_table
 from agents.general_page import general_section
 from agents.notes import (
@@ -20,7 +20,6 @@ from agents.notes import (
     UNMOVED,
     UNTUNED,
 )
-from baselines.report import shown
 
 CHANGING = ("bursty", "hot-spot-moves", "slow-news", "failures", "hot-router")  # or misleading
 IN_SIGHT = "in sight"  # the part of rows where routers see all queues for nothing
@@ -115,12 +114,6 @@ def main_table(presets: dict[str, Contest]) -> str:
         body.append([f"`{name}`", cell(contest.learned), cells[0], cells[1], against, *cells[2:]])
     head = ["preset", "learned", "to `tuned`", "to its start", "to the best baseline"]
     return table([*head, *(f"to `{rival}`" for rival in CLASSICAL)], body)
-
-
-def cell(found: Row) -> str:
-    """Return a cost as a cell of a table."""
-    value = cost(found)
-    return "unstable" if value is None else shown(value)
 
 
 def losses(presets: dict[str, Contest]) -> str:

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from agents.candidates import short_cost
 from agents.general import SHAPES, Floats, declared, shares, starting_weights
 from agents.plans import PLANS
 from agents.systems import span
-from pull_env.player import Player
 from pull_env.policy import Policy
-from pull_env.results import gains, measures
 from pull_env.scenario import Scenario
 
 DEAREST = 1.0  # of the logarithm of a cost by the least: what is dearer counts as this
@@ -31,15 +30,7 @@ BATCH, STEPS, RATE, DECAY = 256, 3_000, 5e-3, 0.1
 
 def cost(scenario: Scenario, policy: Policy, seed: int) -> float:
     """Return the mean cost of a customer in one short run, whose beginning is left out."""
-    player, counters = Player(scenario, policy), []
-    arrays = player.simulator.arrays
-    player.reset(seed)
-    for customers in span(scenario):
-        player.run(customers)
-        counters.append((arrays.head[0].copy(), arrays.pools.copy()))
-    head, pools = (np.array(each) for each in zip(*counters, strict=True))
-    gained = gains(head[::2], head[1::2]), gains(pools[::2], pools[1::2])
-    return float(measures(scenario, *gained, player.simulator.workload is not None)["cost"][0])
+    return short_cost(scenario, policy, seed, *span(scenario))
 
 
 def measure(

@@ -6,7 +6,6 @@ What was measured before, on the same customers, is not measured again.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from agents.page import ALL_IN_SIGHT, IN_SIGHT, PRICES, page, price_name
 from agents.shelf import Trained, load_trained, trained_names
 from baselines.leaderboard import default_policies
 from baselines.rivals import tuned
-from baselines.rows import checkout, read_rows, row, write_rows
+from baselines.rows import checkout, read_rows, replace_rows, row, write_rows
 from pull_env.arrivals import Bursts, HotRouter
 from pull_env.policy import Policy, Search
 from pull_env.scenario import Scenario
@@ -229,14 +228,6 @@ def measure_missing(
             write_rows(path, [found])
             rows[task.key(args)] = found
             told(1)
-
-
-def replace_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write rows in place of those in a file, which stay until the new ones are whole."""
-    part = path.with_suffix(".unfinished.jsonl")
-    part.unlink(missing_ok=True)
-    write_rows(part, rows)
-    os.replace(part, path)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,7 +16,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
@@ -226,9 +226,20 @@ def check(args: Args) -> None:
     Raises:
         ValueError: One cannot; the message names it.
     """
-    least = {"seed": 0, "population": 2, "customers": 1, "warmup": 0, "replications": 1, "every": 1}
+    least = {"customers": 1, "warmup": 0, "replications": 1}
     least |= {"validation_customers": 1, "validation_warmup": 0, "score_customers": 0}
-    for name, low in least.items():
+    check_limits(args, least)
+    if any(units < 1 for units in args.hidden):
+        raise ValueError(f"hidden is {args.hidden}: it must be whole numbers from 1")
+
+
+def check_limits(args: Any, least: Mapping[str, int]) -> None:
+    """Refuse what no search can be asked for, and whole numbers that are below the `least` ones.
+
+    Raises:
+        ValueError: An argument is; the message names it.
+    """
+    for name, low in {"seed": 0, "population": 2, "every": 1, **least}.items():
         if getattr(args, name) < low:
             raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
     for name in ("generations", "workers"):
@@ -238,8 +249,6 @@ def check(args: Args) -> None:
     for name in ("minutes", "spread"):
         if not 0 < getattr(args, name) < math.inf:
             raise ValueError(f"{name} is {getattr(args, name)}: it must be a positive number")
-    if any(units < 1 for units in args.hidden):
-        raise ValueError(f"hidden is {args.hidden}: it must be whole numbers from 1")
     if args.out is not None and args.out.exists():
         raise ValueError(f"out is '{args.out}': it exists already, and results are never overwritten")
 

@@ -72,7 +72,8 @@ def draw_change(rng: np.random.Generator, kind: str | None, load: float, routers
 def span(scenario: Scenario) -> tuple[int, int]:
     """Return the customers of a short run of a candidate: a warm-up that is left out, and those counted.
 
-    Fifty and 120 mean service times; in small systems more, for the noise, in large ones fewer, for the time.
+    So many mean service times as SPANS say; in small systems more, for the noise, in large ones fewer, for
+    the time.
     """
     each = scenario.total_arrival_rate * scenario.servers / scenario.capacity
     return tuple(int(min(max(low, time * each), high)) for time, low, high in SPANS)  # type: ignore[return-value]

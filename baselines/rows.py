@@ -167,6 +167,14 @@ def write_rows(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) 
         file.write(lines.encode())
 
 
+def replace_rows(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write `rows` in place of those in a file, which stay until the new ones are whole."""
+    part = Path(path).with_suffix(".unfinished.jsonl")
+    part.unlink(missing_ok=True)
+    write_rows(part, rows)
+    os.replace(part, path)
+
+
 def read_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Return the rows in a file, in order; blank lines are skipped.
 
