@@ -1,1 +1,1 @@
-"""Learned routers: `python -m agents.train`, `python -m agents.score`. Run from a checkout."""
+"""Learned routers: `python -m agents.training.train`, `python -m agents.zoo.score`. Run from a checkout."""

@@ -6,8 +6,12 @@ A new policy is a function of a few lines that returns a `pull_env.Policy`, ente
 
 from __future__ import annotations
 
-from baselines import blind, full, pull, sampling
-from baselines.registry import POLICIES, Entry, make, policy
-from baselines.rivals import tuned
+from importlib import import_module
 
-__all__ = ["POLICIES", "Entry", "blind", "full", "make", "policy", "pull", "sampling", "tuned"]
+from baselines.policies.registry import POLICIES, Entry, make, policy
+from baselines.policies.tuned import tuned
+
+__all__ = ["POLICIES", "Entry", "make", "policy", "tuned"]
+
+for family in ("oblivious", "full_information", "pull", "sampling"):  # the order of the table
+    import_module(f"baselines.policies.{family}")

@@ -10,18 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pull_env.envs.registration  # noqa: F401  makes the environments known to Gymnasium
-from pull_env.arrivals import Batches, Bursts, Day, HotRouter, Modulated, Renewal
-from pull_env.laws import (
-    Deterministic,
-    Empirical,
-    Erlang,
-    Exponential,
-    Hyperexponential,
-    Lognormal,
-    Pareto,
-    Weibull,
-)
-from pull_env.policy import (
+from pull_env.policy.policy import (
     Announce,
     Cycle,
     Inspect,
@@ -35,17 +24,36 @@ from pull_env.policy import (
     load_policy,
     save_policy,
 )
-from pull_env.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_scenario, scenario_names
-from pull_env.seeds import spawn_seeds
-from pull_env.troubles import Drain, Faults, News
+from pull_env.scenario.arrivals import Batches, Bursts, Day, HotRouter, Modulated, Renewal
+from pull_env.scenario.faults import Drain, Faults, News
+from pull_env.scenario.laws import (
+    Deterministic,
+    Empirical,
+    Erlang,
+    Exponential,
+    Hyperexponential,
+    Lognormal,
+    Pareto,
+    Weibull,
+)
+from pull_env.scenario.scenario import (
+    Pool,
+    Prices,
+    Scenario,
+    Trace,
+    as_scenario,
+    load_scenario,
+    scenario_names,
+)
+from pull_env.simulation.seeds import spawn_seeds
 
 if TYPE_CHECKING:
     from pull_env import theory
-    from pull_env.envs.aec import aec_env, parallel_env
-    from pull_env.envs.play import Driver, play
-    from pull_env.evaluation import evaluate
-    from pull_env.results import Result
-    from pull_env.simulation import simulate
+    from pull_env.envs.adapters.pettingzoo import aec_env, parallel_env
+    from pull_env.envs.evaluate import evaluate
+    from pull_env.envs.policy_driver import Driver, play
+    from pull_env.simulation.results import Result
+    from pull_env.simulation.simulate import simulate
 
 __version__ = "0.1.0"
 
@@ -98,13 +106,13 @@ __all__ = [
 ]
 
 _LAZY = {  # they import the compiler: 0.3 s
-    "Driver": "pull_env.envs.play",
-    "Result": "pull_env.results",
-    "aec_env": "pull_env.envs.aec",
-    "evaluate": "pull_env.evaluation",
-    "parallel_env": "pull_env.envs.aec",
-    "play": "pull_env.envs.play",
-    "simulate": "pull_env.simulation",
+    "Driver": "pull_env.envs.policy_driver",
+    "Result": "pull_env.simulation.results",
+    "aec_env": "pull_env.envs.adapters.pettingzoo",
+    "evaluate": "pull_env.envs.evaluate",
+    "parallel_env": "pull_env.envs.adapters.pettingzoo",
+    "play": "pull_env.envs.policy_driver",
+    "simulate": "pull_env.simulation.simulate",
 }
 
 

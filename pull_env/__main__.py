@@ -12,14 +12,14 @@ from rich import box
 from rich.table import Table
 from tyro.conf import FlagCreatePairsOff, Positional, arg
 
-from pull_env.policy import Policy, load_policy
-from pull_env.scenario import Scenario, Trace, load_scenario, scenario_names, traced_names
-from pull_env.terminal import command_line, console, exit_status
+from pull_env.policy.policy import Policy, load_policy
+from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.scenario.scenario import Scenario, Trace, load_scenario, scenario_names, traced_names
 
 if TYPE_CHECKING:
     from pull_env.bench.timing import Measurement
-    from pull_env.estimates import Estimate
-    from pull_env.results import Result
+    from pull_env.simulation.results import Result
+    from pull_env.simulation.statistics import Estimate
 
 KINDS_OF_THEORY = {
     "exact": "for this system",
@@ -66,7 +66,7 @@ def simulate(
         trace: File of recorded customers, for a scenario that replays some, such as llm-gateway.
         json: Print one JSON object of scenario, policy and result, and nothing else.
     """
-    from pull_env.simulation import simulate as run
+    from pull_env.simulation.simulate import simulate as run
 
     system = load_scenario(scenario, trace)
     followed = find_policy(policy, system)
@@ -81,7 +81,7 @@ def simulate(
         progress=sys.stderr.isatty(),
     )
     if json:
-        from baselines.rows import to_line
+        from pull_env.reporting.rows import to_line
 
         print(
             to_line({"scenario": system.to_dict(), "policy": followed.to_dict(), "result": result.to_dict()})
@@ -93,7 +93,7 @@ def simulate(
 
 def scenarios() -> int:
     """List the presets, and after them those that need a trace."""
-    from baselines.report import pools_line, workload_line
+    from baselines.leaderboard.report import pools_line, workload_line
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("name", "servers", "pools", "routers", "load", "workload", "price: wait, message, block"):
@@ -151,8 +151,8 @@ def bench(
     from importlib.util import find_spec
 
     import baselines
-    from baselines.rows import checkout
     from pull_env.bench import suite
+    from pull_env.reporting.rows import checkout
 
     plan = suite.Plan(
         policies=tuple(find_policy(name) for name in policies),
@@ -174,10 +174,10 @@ def bench(
 
 def _publish(found: Sequence[Measurement], folder: Path) -> None:
     """Print the tables of a benchmark, and write its two files."""
-    from baselines.rows import speed_row, to_line
     from pull_env.bench.picture import draw
     from pull_env.bench.report import NOTE, tables
     from pull_env.bench.suite import replaced
+    from pull_env.reporting.rows import speed_row, to_line
 
     command = command_line(sys.orig_argv[1:])
     paths = [folder / "bench.json", folder / "bench.png"]
@@ -194,10 +194,10 @@ def _publish(found: Sequence[Measurement], folder: Path) -> None:
 
 
 def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
-    from baselines.report import TRACE_NOTE, decimals, growing, run_line, system_line
-    from pull_env.relaxation import warmup_customers
+    from baselines.leaderboard.report import TRACE_NOTE, decimals, growing, run_line, system_line
+    from pull_env.scenario.trace import skipped
+    from pull_env.simulation.warmup import warmup_customers
     from pull_env.theory.prediction import lower_bounds, predict
-    from pull_env.trace import skipped
 
     out = console()
     out.print(f"{policy.name} on {scenario.name}", style="bold")
@@ -267,7 +267,7 @@ def find_policy(name_or_path: str, scenario: Scenario | None = None) -> Policy:
     import baselines
 
     if name_or_path == "tuned" and scenario is not None:
-        from baselines.rivals import tuned_or_refused
+        from baselines.policies.tuned import tuned_or_refused
 
         return tuned_or_refused(scenario)
     path = Path(name_or_path)

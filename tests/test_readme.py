@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import baselines
-from baselines.report import workload_line
+from baselines.leaderboard.report import workload_line
 from pull_env import load_scenario, scenario_names
-from pull_env.scenario import traced_names
+from pull_env.scenario.scenario import traced_names
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 from pull_env.bench.timing import Measurement, throughput
-from pull_env.player import Player
-from pull_env.policy import Policy
-from pull_env.scenario import Pool, Scenario
+from pull_env.policy.policy import Policy
+from pull_env.scenario.scenario import Pool, Scenario
+from pull_env.simulation.policy_runner import Player
 
 CUSTOMERS = "customers a second"
 ROUTERS = (1, 10, 100, 1000)

@@ -19,8 +19,8 @@ import pull_env
 from pull_env.bench.timing import Measurement, throughput
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
-from pull_env.policy import Probe, Step
-from pull_env.scenario import Scenario
+from pull_env.policy.policy import Probe, Step
+from pull_env.scenario.scenario import Scenario
 
 ID = "pull_env/Router-v0"
 STEPS = "steps a second"

@@ -23,8 +23,8 @@ from typing import Any
 from pull_env.bench.engine import CUSTOMERS, Running, system
 from pull_env.bench.processes import run
 from pull_env.bench.timing import Measurement, throughput
-from pull_env.policy import Policy
-from pull_env.scenario import Scenario
+from pull_env.policy.policy import Policy
+from pull_env.scenario.scenario import Scenario
 
 Peer = Callable[
     [Scenario, int, int, int], float

@@ -18,10 +18,10 @@ import numpy as np
 import pull_env
 from pull_env.bench.engine import system
 from pull_env.bench.timing import Measurement
-from pull_env.kernels.jit import CACHE_VARIABLE
-from pull_env.policy import Policy
-from pull_env.scenario import Scenario
-from pull_env.system import Simulator
+from pull_env.kernels.compiler.jit import CACHE_VARIABLE
+from pull_env.policy.policy import Policy
+from pull_env.scenario.scenario import Scenario
+from pull_env.simulation.simulator import Simulator
 
 FIRST_CUSTOMERS = 100_000
 CHILD = ("-m", "pull_env.bench.child")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pull_env.bench import engine, envs, peers, processes
 from pull_env.bench.timing import Measurement
-from pull_env.player import check_fit
-from pull_env.policy import Policy
-from pull_env.terminal import bar
+from pull_env.policy.policy import Policy
+from pull_env.simulation.policy_runner import check_fit
+from pull_env.simulation.progress import bar
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 QUICK_SIZES = (100, 10_000)

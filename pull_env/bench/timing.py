@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from pull_env.policy import Policy
-from pull_env.scenario import Scenario
+from pull_env.policy.policy import Policy
+from pull_env.scenario.scenario import Scenario
 
 TIMINGS = 5
 

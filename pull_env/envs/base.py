@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
-from pull_env.encoding import encode, needs_calendar
-from pull_env.envs.observation import Sight
-from pull_env.policy import Announce, Memory, Step, as_announce, as_memory
-from pull_env.scenario import Scenario, as_scenario
-from pull_env.system import Simulator
-from pull_env.workload import poisson, workload_of
+from pull_env.policy.policy import Announce, Memory, Step, as_announce, as_memory
+from pull_env.scenario.scenario import Scenario, as_scenario
+from pull_env.simulation.kernel_data.step_records import encode, needs_calendar
+from pull_env.simulation.kernel_data.view import Sight
+from pull_env.simulation.simulator import Simulator
+from pull_env.simulation.workload import poisson, workload_of
 
 Observation = npt.NDArray[np.float32]
 Action = TypeVar("Action")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.arrays import LINE, lines
-from pull_env.envs.crew import Crew
-from pull_env.envs.observation import View
+from pull_env.envs.batch_threads import Crew
 from pull_env.envs.router import RouterEnv
-from pull_env.kernels.batch import BATCH, tell_all
-from pull_env.kernels.observe import OUTCOME, VIEW
+from pull_env.kernels.envs.batch import BATCH, tell_all
+from pull_env.kernels.envs.observe import OUTCOME, VIEW
+from pull_env.simulation.kernel_data.state_arrays import LINE, lines
+from pull_env.simulation.kernel_data.view import View
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]

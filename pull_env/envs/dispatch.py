@@ -9,9 +9,9 @@ import numpy as np
 from gymnasium import spaces
 
 from pull_env.envs.base import CustomerEnv, Observation, ScenarioLike
-from pull_env.envs.observation import Sight
-from pull_env.kernels.dispatch import SERVER_ENTRIES, dispatch, observe_servers
-from pull_env.policy import Announce
+from pull_env.kernels.envs.dispatch import SERVER_ENTRIES, dispatch, observe_servers
+from pull_env.policy.policy import Announce
+from pull_env.simulation.kernel_data.view import Sight
 
 
 class DispatchEnv(CustomerEnv):

@@ -6,7 +6,7 @@ from typing import Any
 
 from gymnasium.envs.registration import register, registry
 
-from pull_env.scenario import scenario_names
+from pull_env.scenario.scenario import scenario_names
 
 ROUTER: dict[str, Any] = {
     "entry_point": "pull_env.envs.router:RouterEnv",
@@ -22,7 +22,7 @@ def preset_id(name: str) -> str:
 ENVS: dict[str, dict[str, Any]] = {  # what `register` is told, by id
     "pull_env/Router-v0": ROUTER,
     "pull_env/MORouter-v0": {
-        "entry_point": "pull_env.envs.multi_objective:MORouterEnv",
+        "entry_point": "pull_env.envs.adapters.multi_objective:MORouterEnv",
         "disable_env_checker": True,  # it takes a reward that is a vector for a mistake
     },
     "pull_env/Dispatch-v0": {"entry_point": "pull_env.envs.dispatch:DispatchEnv"},

@@ -9,18 +9,19 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from pull_env.arrays import Array, shell
-from pull_env.decider import Decider
-from pull_env.encoding import encode, keeps
 from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation, ScenarioLike
-from pull_env.envs.catalog import as_catalog
-from pull_env.envs.observation import View, local_size, observation_box
+from pull_env.envs.observation import observation_box
 from pull_env.kernels import state
-from pull_env.kernels.batch import CHAIN_BYTES, ENDED, act
-from pull_env.kernels.jit import direct
-from pull_env.kernels.observe import CHAIN_STEPS, observe
-from pull_env.player import check_fit
-from pull_env.policy import Announce, Memory, Policy, Recall, Step
+from pull_env.kernels.compiler.jit import direct
+from pull_env.kernels.envs.batch import CHAIN_BYTES, ENDED, act
+from pull_env.kernels.envs.observe import CHAIN_STEPS, observe
+from pull_env.policy.catalog import as_catalog
+from pull_env.policy.policy import Announce, Memory, Policy, Recall, Step
+from pull_env.simulation.kernel_data.state_arrays import Array, shell
+from pull_env.simulation.kernel_data.step_records import encode, keeps
+from pull_env.simulation.kernel_data.view import View, local_size
+from pull_env.simulation.network_runner import Decider
+from pull_env.simulation.policy_runner import check_fit
 
 
 class RouterEnv(CustomerEnv):
@@ -87,7 +88,7 @@ class RouterEnv(CustomerEnv):
     (1 + sine) / 2; 0 for all other arrivals | 0 | 1 |
     | 5J + 3 | share of all servers that accept nothing, as they are down or drained | 0 | 1 |
 
-    `pull_env.envs.observation.observation_names` names every entry. The length depends on J only.
+    `pull_env.simulation.kernel_data.view.observation_names` names every entry. The length depends on J only.
 
     ## Reward
 

@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from pull_env.envs.base import whole
 from pull_env.envs.batch import NAMES, Array, Batch, Flags
 from pull_env.envs.router import RouterEnv
-from pull_env.kernels.batch import HUNGRY
+from pull_env.kernels.envs.batch import HUNGRY
 
 Stepped = tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pull_env.kernels.aside import LAUNCH, RECANT, aside
-from pull_env.kernels.index import count_lowest, pick_lowest
-from pull_env.kernels.jit import kernel
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.faults.entry import LAUNCH, RECANT, aside
 from pull_env.kernels.messages import contains, drop, keep
+from pull_env.kernels.random import LOW, below, bits
+from pull_env.kernels.routing.level_index import count_lowest, pick_lowest
 from pull_env.kernels.state import (
     CHOOSY,
     MESSAGES,
@@ -19,7 +20,6 @@ from pull_env.kernels.state import (
     router_of,
     server_of,
 )
-from pull_env.kernels.stream import LOW, below, bits
 
 
 @kernel

@@ -15,15 +15,24 @@ from __future__ import annotations
 
 import math
 
-from pull_env.kernels.ahead import foresee_tick
 from pull_env.kernels.announce import announce
-from pull_env.kernels.answers import RECENT
-from pull_env.kernels.aside import HAPPEN, STAY, aside
-from pull_env.kernels.events import soonest
-from pull_env.kernels.health import is_open
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.faults.entry import HAPPEN, STAY, aside
+from pull_env.kernels.faults.events import soonest
+from pull_env.kernels.faults.server_health import is_open
 from pull_env.kernels.heap import pop, push, sink
-from pull_env.kernels.index import lower_level, raise_level
-from pull_env.kernels.jit import kernel
+from pull_env.kernels.prefetch.large_systems import foresee_tick
+from pull_env.kernels.random import (
+    HALF,
+    LOW,
+    U,
+    below,
+    bits,
+    pool_of_tick,
+    weighted_router,
+)
+from pull_env.kernels.routing.level_index import lower_level, raise_level
+from pull_env.kernels.routing.probe_answers import RECENT
 from pull_env.kernels.state import (
     AHEAD,
     ARRIVALS,
@@ -43,15 +52,6 @@ from pull_env.kernels.state import (
     router_of,
     server_of,
     work_of,
-)
-from pull_env.kernels.stream import (
-    HALF,
-    LOW,
-    U,
-    below,
-    bits,
-    pool_of_tick,
-    weighted_router,
 )
 
 

@@ -6,7 +6,7 @@ by side.
 
 from __future__ import annotations
 
-from pull_env.kernels.jit import kernel
+from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.state import heap_at
 
 BRANCHES_LOG = 2

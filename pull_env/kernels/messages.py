@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pull_env.kernels.index import lower_level, raise_level
-from pull_env.kernels.jit import kernel
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.random import LOW, below, bits
+from pull_env.kernels.routing.level_index import lower_level, raise_level
 from pull_env.kernels.state import (
     FASTEST,
     KEEP_AGE,
@@ -32,7 +33,6 @@ from pull_env.kernels.state import (
     slot_of,
     slots_of,
 )
-from pull_env.kernels.stream import LOW, below, bits
 
 
 @kernel

@@ -12,12 +12,12 @@ import math
 import numpy as np
 
 from pull_env.kernels.clock import advance
-from pull_env.kernels.instructions import LANES, copy, set_single, single_at
-from pull_env.kernels.jit import entry, kernel, records
-from pull_env.kernels.observe import CHAIN_STEPS, ENTRY_BYTES, flag_at, observe, view_at
+from pull_env.kernels.compiler.intrinsics import LANES, copy, set_single, single_at
+from pull_env.kernels.compiler.jit import entry, kernel, records
+from pull_env.kernels.envs.observe import CHAIN_STEPS, ENTRY_BYTES, flag_at, observe, view_at
+from pull_env.kernels.random import HALF, bits
 from pull_env.kernels.run import place
 from pull_env.kernels.state import POLICY, STEP, head_of, real_at
-from pull_env.kernels.stream import HALF, bits
 
 CHAIN_BYTES = CHAIN_STEPS * STEP.itemsize
 

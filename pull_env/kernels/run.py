@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pull_env.kernels.ahead import look_ahead, look_no_further
 from pull_env.kernels.announce import hold, settle_message
 from pull_env.kernels.clock import admit, advance
-from pull_env.kernels.health import is_open
-from pull_env.kernels.jit import entry, kernel
-from pull_env.kernels.memory import look_back, note_assignment
-from pull_env.kernels.observe import observe, outcome_at, view_at
+from pull_env.kernels.compiler.jit import entry, kernel
+from pull_env.kernels.envs.observe import observe, outcome_at, view_at
+from pull_env.kernels.faults.server_health import is_open
+from pull_env.kernels.prefetch.large_systems import look_ahead, look_no_further
+from pull_env.kernels.random import LOW, below, bits
+from pull_env.kernels.routing.memory import look_back, note_assignment
+from pull_env.kernels.routing.steps import serve
 from pull_env.kernels.state import (
     ADDRESS,
     ADDRESS_BITS,
@@ -25,9 +27,7 @@ from pull_env.kernels.state import (
     server_of,
     step_at,
 )
-from pull_env.kernels.steps import serve
-from pull_env.kernels.stream import LOW, below, bits
-from pull_env.kernels.tally import count_accepted
+from pull_env.kernels.statistics import count_accepted
 
 
 @entry

@@ -3,7 +3,7 @@
 A kernel knows a system by one integer, its handle: the address of its head, which holds the addresses of the
 other arrays, and the traits of the run. So a call passes one word (a tuple of the arrays would pass a hundred
 and fifty, and ran four times slower), a batch of systems is an array of integers, and a loop that fixes the
-traits is compiled without what they rule out (`run.rollout`). `pull_env.system.Simulator` owns the arrays and
+traits is compiled without what they rule out (`run.rollout`). `pull_env.simulation.simulator.Simulator` owns the arrays and
 keeps them alive.
 
 Symbols: n servers, J pools, R routers, M places for the servers that a router remembers in each of G groups
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pull_env.kernels.jit import elements, kernel, records, tagged
+from pull_env.kernels.compiler.jit import elements, kernel, records, tagged
 
 UNLIMITED = 2**31 - 1  # buffer of a server without a limit
 SHORT = 64  # levels, or bins, of the law of the wait that lie with what every event touches
@@ -60,7 +60,7 @@ ALWAYS = [  # of the head, in as few cache lines as can be
     ("recipient", np.int32),  # if CHOOSY, the router with fewest messages: of so many sampled, 0: of all
     ("arrival_cut", np.uint64),  # Markov clock: an event is an arrival with this probability, x 2^32
     ("tick", np.float64),  # time units a tick of `now`: 1 / (arrival rate + capacity); calendar: 1
-    # addresses of other arrays (shapes at `pull_env.arrays`)
+    # addresses of other arrays (shapes at `pull_env.simulation.kernel_data.state_arrays`)
     ("pools", np.int64),
     ("servers", np.int64),
     ("routers", np.int64),

@@ -10,7 +10,7 @@ from typing import Any
 
 from pull_env.rendering.picture import rgb_array
 from pull_env.rendering.table import ansi
-from pull_env.system import Simulator
+from pull_env.simulation.simulator import Simulator
 
 __all__ = ["RENDERERS", "ansi", "rgb_array"]
 

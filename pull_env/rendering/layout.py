@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.rendering.snapshot import Integers
-from pull_env.scenario import Scenario
+from pull_env.scenario.scenario import Scenario
 
 MARGIN, LABELS, PLOT = 20, 200, 720  # widths in pixels: of each margin, of what is written left, of the rest
 PLOT_LEFT, FRAME = MARGIN + LABELS, MARGIN + LABELS + PLOT + MARGIN

@@ -16,7 +16,7 @@ from pull_env.rendering.layout import (
     round_up,
 )
 from pull_env.rendering.snapshot import LEVEL_NAMES, Integers, Snapshot, level, number
-from pull_env.system import Simulator
+from pull_env.simulation.simulator import Simulator
 
 BACKGROUND, EMPTY, TEXT, DIM = (17, 17, 21), (33, 34, 42), (236, 236, 236), (146, 148, 160)
 SENT, ASKED, LINE = (86, 180, 233), (255, 255, 255), (176, 178, 188)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.kernels.state import CALENDAR, TROUBLED
-from pull_env.results import measures
-from pull_env.system import Simulator
+from pull_env.simulation.results import measures
+from pull_env.simulation.simulator import Simulator
 
 Integers = npt.NDArray[np.integer[Any]]
 

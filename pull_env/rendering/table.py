@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pull_env.rendering.snapshot import LEVEL_NAMES, LEVELS, Integers, Snapshot, level, number
-from pull_env.system import Simulator
+from pull_env.simulation.simulator import Simulator
 
 if TYPE_CHECKING:
     from rich.table import Table

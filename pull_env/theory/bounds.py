@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pull_env.laws import Exponential
-from pull_env.scenario import Scenario, Trace
+from pull_env.scenario.laws import Exponential
+from pull_env.scenario.scenario import Scenario, Trace
 from pull_env.theory.formulas import Floats
 
 

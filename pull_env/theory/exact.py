@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from pull_env.policy import Policy
-from pull_env.scenario import Scenario
+from pull_env.policy.policy import Policy
+from pull_env.scenario.scenario import Scenario
 from pull_env.theory.chain import Chain, Floats, explore, stationary
 from pull_env.theory.states import State, System, starts
 from pull_env.theory.transitions import MEASURES, build, events

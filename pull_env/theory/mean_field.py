@@ -16,8 +16,8 @@ from functools import cache, partial
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.policy import Weights
-from pull_env.scenario import Pool
+from pull_env.policy.policy import Weights
+from pull_env.scenario.scenario import Pool
 from pull_env.theory.formulas import LONG, Floats, positive, root, stable, whole
 
 NEGLIGIBLE = 1e-13  # share of servers at which a tail without limit ends

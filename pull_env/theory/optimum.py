@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from pull_env.policy import Lookup, Policy
-from pull_env.scenario import Scenario
+from pull_env.policy.policy import Lookup, Policy
+from pull_env.scenario.scenario import Scenario
 from pull_env.theory.chain import Floats
 from pull_env.theory.exact import Exact, fit, too_large
 from pull_env.theory.states import Outcome, State, System, frame

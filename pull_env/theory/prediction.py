@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pull_env.policy import Cycle, Inspect, Policy, Probe, Send, Take, Weights
-from pull_env.scenario import Pool, Scenario
+from pull_env.policy.policy import Cycle, Inspect, Policy, Probe, Send, Take, Weights
+from pull_env.scenario.scenario import Pool, Scenario
 from pull_env.theory import bounds, formulas, mean_field
 
 Kind = Literal["exact", "limit", "bound"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import accumulate, product
 from typing import Any, NamedTuple
 
-from pull_env.policy import Announce, Cycle, Memory
-from pull_env.scenario import Scenario
+from pull_env.policy.policy import Announce, Cycle, Memory
+from pull_env.scenario.scenario import Scenario
 
 FRESH = 1 << 30  # rank of what a router learns from the customer at hand, until `settle` numbers the ranks
 

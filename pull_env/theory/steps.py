@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pull_env.policy import Cycle, Inspect, Last, Lookup, Probe, Recall, Send, Take
+from pull_env.policy.policy import Cycle, Inspect, Last, Lookup, Probe, Recall, Send, Take
 from pull_env.theory.states import Outcome, State, System, drop, kinds, put, remember
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 
-from pull_env.policy import (
+from pull_env.policy.policy import (
     Announce,
     Cycle,
     Last,
@@ -22,7 +22,7 @@ from pull_env.policy import (
     Step,
     Take,
 )
-from pull_env.scenario import Scenario
+from pull_env.scenario.scenario import Scenario
 from pull_env.theory.states import Outcome, State, System, came_last, drop, frame, kinds, put, settle
 from pull_env.theory.steps import STEPS
 

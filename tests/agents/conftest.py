@@ -4,8 +4,11 @@ import dataclasses
 
 import pytest
 
-from agents import cloning, curve, settled, train
-from agents.hyperparams import Hyperparameters
+from agents.training import evaluation_callback as curve
+from agents.training import imitation as cloning
+from agents.training import train
+from agents.training import warm_envs as settled
+from agents.training.hyperparameters import Hyperparameters
 
 LEARN = {
     "ppo": Hyperparameters(steps=400, envs=2, n_steps=64, batch_size=64, n_epochs=2, customers=150),

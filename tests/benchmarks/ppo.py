@@ -12,7 +12,7 @@ import time
 import torch
 from stable_baselines3 import PPO
 
-from pull_env.sb3 import VecRouter
+from pull_env.envs.adapters.stable_baselines3 import VecRouter
 
 ENVS, STEPS, UPDATES = 256, 64, 4
 

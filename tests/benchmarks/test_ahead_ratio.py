@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_ratio import seconds
 
 import baselines
-from pull_env import Pool, Scenario, system
-from pull_env.encoding import encode
-from pull_env.system import Simulator
+from pull_env import Pool, Scenario
+from pull_env.simulation import simulator as system
+from pull_env.simulation.kernel_data.step_records import encode
+from pull_env.simulation.simulator import Simulator
+from tests.benchmarks.test_ratio import seconds
 
 MEASURED = {"pull": 0.39, "balanced(2)": 0.39}
 BOUND = 0.7

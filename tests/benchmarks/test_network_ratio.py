@@ -6,10 +6,10 @@ Where the compiler makes no vector instructions, a decision takes four times as 
 from __future__ import annotations
 
 import numpy as np
-from networks import network
-from test_ratio import STEPS, reference, seconds
 
-from pull_env.decider import Decider
+from pull_env.simulation.network_runner import Decider
+from tests.benchmarks.test_ratio import STEPS, reference, seconds
+from tests.oracles.networks import network
 
 MEASURED = 85.0  # a decision of two layers of 64 in steps of the loop: the middle of ten runs of this test
 BOUND = 2.0 * MEASURED

@@ -14,8 +14,8 @@ import numpy as np
 
 import baselines
 from pull_env import Pool, Scenario
-from pull_env.encoding import encode
-from pull_env.system import Simulator
+from pull_env.simulation.kernel_data.step_records import encode
+from pull_env.simulation.simulator import Simulator
 
 MEASURED = 8.2  # a customer in steps of the loop: the middle of ten runs of this test
 BOUND = 1.3 * MEASURED

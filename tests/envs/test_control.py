@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from pull_env import Announce, Policy, Pool, Prices, Probe, Recall, Scenario, Send, Take, Trace, simulate
-from pull_env.envs.books import control_names, mixture
 from pull_env.envs.control import ControlEnv
+from pull_env.envs.control_accounts import control_names, mixture
 from pull_env.envs.router import RouterEnv
-from pull_env.scenario import load_scenario, scenario_names
+from pull_env.scenario.scenario import load_scenario, scenario_names
 
 SCENARIO = load_scenario("finite-buffers")
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from exactness import meets
 
 from pull_env import Announce, Pool, Prices, Scenario
 from pull_env.envs.dispatch import DispatchEnv
-from pull_env.results import Recorder, summarise
+from pull_env.simulation.results import Recorder, summarise
 from pull_env.theory.optimum import optimise
+from tests.oracles.exactness import meets
 
 UNEVEN = Scenario(
     pools=(Pool(2, rate=2.0, buffer=2), Pool(3, rate=0.5), Pool(1, rate=1.0, buffer=1)),

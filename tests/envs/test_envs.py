@@ -19,10 +19,10 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from pull_env import Announce, Cycle, Policy, Probe, Send, Take, load_scenario, simulate
+from pull_env.envs.adapters.multi_objective import MORouterEnv
 from pull_env.envs.base import CustomerEnv
 from pull_env.envs.control import ControlEnv
 from pull_env.envs.dispatch import DispatchEnv
-from pull_env.envs.multi_objective import MORouterEnv
 from pull_env.envs.registration import ENVS, register_envs
 from pull_env.envs.router import RouterEnv
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from pull_env.envs.multi_objective import MORouterEnv
-from pull_env.envs.play import play
+from pull_env.envs.adapters.multi_objective import MORouterEnv
+from pull_env.envs.policy_driver import play
 from pull_env.envs.router import RouterEnv
-from pull_env.policy import Announce, Policy, Probe, Take
-from pull_env.scenario import Pool, Prices, Scenario
+from pull_env.policy.policy import Announce, Policy, Probe, Take
+from pull_env.scenario.scenario import Pool, Prices, Scenario
 
 ID = "pull_env/MORouter-v0"
 CROWDED = Scenario(

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pull_env.envs.observation import (
+from pull_env.envs.observation import observation_box
+from pull_env.envs.router import RouterEnv
+from pull_env.kernels.routing.memory import UNKNOWN
+from pull_env.policy.policy import Announce, Probe, Recall, Send, Take
+from pull_env.scenario.faults import Faults
+from pull_env.scenario.scenario import Pool, Prices, Scenario, load_scenario, scenario_names
+from pull_env.simulation.kernel_data.view import (
     local_size,
-    observation_box,
     observation_names,
     observation_size,
     observed_price,
 )
-from pull_env.envs.router import RouterEnv
-from pull_env.kernels.memory import UNKNOWN
-from pull_env.policy import Announce, Probe, Recall, Send, Take
-from pull_env.scenario import Pool, Prices, Scenario, load_scenario, scenario_names
-from pull_env.troubles import Faults
 
 UNEVEN = Scenario(
     pools=(Pool(3, rate=2.0, buffer=4), Pool(5, rate=0.5), Pool(2, rate=1.0, buffer=1)),

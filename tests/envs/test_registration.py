@@ -9,7 +9,7 @@ import pytest
 
 from pull_env.envs.registration import ENVS, preset_id
 from pull_env.envs.router import RouterEnv
-from pull_env.scenario import scenario_names
+from pull_env.scenario.scenario import scenario_names
 
 
 def test_every_preset_has_an_id():

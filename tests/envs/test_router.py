@@ -12,11 +12,11 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
-from pull_env.envs.catalog import default_catalog
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.state import CALENDAR
-from pull_env.policy import Announce, Inspect, Policy, Probe, Recall, Send, Take
-from pull_env.scenario import Pool, Prices, Scenario, Trace, load_scenario, scenario_names
+from pull_env.policy.catalog import default_catalog
+from pull_env.policy.policy import Announce, Inspect, Policy, Probe, Recall, Send, Take
+from pull_env.scenario.scenario import Pool, Prices, Scenario, Trace, load_scenario, scenario_names
 
 ID = "pull_env/Router-v0"
 COUNTERS = ("pulls", "removes", "probes", "updates")

@@ -12,8 +12,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from pull_env.envs import batch
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
-from pull_env.policy import Announce, Inspect, Probe, Recall, Send, Take
-from pull_env.scenario import Pool, Scenario, Trace
+from pull_env.policy.policy import Announce, Inspect, Probe, Recall, Send, Take
+from pull_env.scenario.scenario import Pool, Scenario, Trace
 
 ID = "pull_env/Router-v0"
 MODES = list(AutoresetMode)
@@ -89,7 +89,7 @@ def test_it_equals_single_envs(arguments, mode, workers):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_traces_end_at_their_own_time_and_are_fed_in_time(traced, mode, monkeypatch):
-    monkeypatch.setattr("pull_env.system.Simulator.FEED", 32)
+    monkeypatch.setattr("pull_env.simulation.simulator.Simulator.FEED", 32)
     single, native = pair(mode, 3, scenario=traced, customers=700)
     for envs in (single, native):
         envs.reset(seed=[0, 0, 0])

@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
-from test_play import POLICIES, assert_same_state, kernel_run
-from test_router import cost_of, record
-from test_vector import assert_twins, pair
 
 from pull_env import Announce, Drain, Faults, News, Pool, Scenario, Send, Take, evaluate
-from pull_env.arrivals import Batches, Bursts, Day, HotRouter, Modulated
-from pull_env.encoding import encode
-from pull_env.envs.aec import aec_env, parallel_env
+from pull_env.envs.adapters.pettingzoo import aec_env, parallel_env
 from pull_env.envs.control import ControlEnv
 from pull_env.envs.dispatch import DispatchEnv
-from pull_env.envs.observation import observation_names
-from pull_env.envs.play import play
+from pull_env.envs.policy_driver import play
 from pull_env.envs.router import RouterEnv
-from pull_env.laws import Erlang, Hyperexponential, Pareto
-from pull_env.relaxation import warmup_customers
-from pull_env.system import Simulator
-from pull_env.workload import workload_of
+from pull_env.scenario.arrivals import Batches, Bursts, Day, HotRouter, Modulated
+from pull_env.scenario.laws import Erlang, Hyperexponential, Pareto
+from pull_env.simulation.kernel_data.step_records import encode
+from pull_env.simulation.kernel_data.view import observation_names
+from pull_env.simulation.simulator import Simulator
+from pull_env.simulation.warmup import warmup_customers
+from pull_env.simulation.workload import workload_of
+from tests.envs.test_policy_driver import POLICIES, assert_same_state, kernel_run
+from tests.envs.test_router import cost_of, record
+from tests.envs.test_vector import assert_twins, pair
 
 POOLS = (Pool(4, 1.5), Pool(3, 0.5, buffer=4))
 WORKLOADS = {

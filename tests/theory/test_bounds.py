@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pull_env import Pool, Scenario
-from pull_env.arrivals import Batches, HotRouter, Trace
-from pull_env.laws import Deterministic, Exponential
+from pull_env.scenario.arrivals import Batches, HotRouter, Trace
+from pull_env.scenario.faults import Faults, News
+from pull_env.scenario.laws import Deterministic, Exponential
 from pull_env.theory import formulas
 from pull_env.theory.bounds import pooling_bounds
-from pull_env.troubles import Faults, News
 
 
 def law(scenario, top):

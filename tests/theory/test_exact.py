@@ -4,8 +4,6 @@ import dataclasses
 import math
 
 import pytest
-from exact_values import PULL, THREE_SERVERS, TWO_SERVERS
-from exactness import single_servers
 
 import baselines
 from pull_env import (
@@ -22,10 +20,12 @@ from pull_env import (
     Take,
     simulate,
 )
-from pull_env.policy import Announce
-from pull_env.scenario import Trace
+from pull_env.policy.policy import Announce
+from pull_env.scenario.scenario import Trace
 from pull_env.theory.exact import solve
 from pull_env.theory.formulas import erlang_c, mmc_response, mmc_wait
+from tests.oracles.exact_values import PULL, THREE_SERVERS, TWO_SERVERS
+from tests.oracles.exactness import single_servers
 
 
 def chosen(name):

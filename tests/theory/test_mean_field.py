@@ -5,8 +5,8 @@ import pytest
 
 import baselines
 from pull_env import Pool, Scenario, Send
-from pull_env.encoding import encode
-from pull_env.system import Simulator
+from pull_env.simulation.kernel_data.step_records import encode
+from pull_env.simulation.simulator import Simulator
 from pull_env.theory import formulas
 from pull_env.theory import mean_field as m
 

@@ -4,13 +4,13 @@ import dataclasses
 from itertools import pairwise, product
 
 import pytest
-from exactness import meets
 
 import baselines
 from pull_env import Pool, Prices, Scenario, simulate
 from pull_env.theory.exact import fit, solve
 from pull_env.theory.optimum import optimise
 from pull_env.theory.states import Outcome, frame
+from tests.oracles.exactness import meets
 
 UNLIMITED = Scenario((Pool(1, 1.0), Pool(1, 2.0)), arrival_rate=2.4, prices=Prices(1.0, 0.05, 0.0))
 FULL_INFORMATION = ("jsq", "jfsq", "sed")

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from exactness import measure, meets
 
 import baselines
 from pull_env import (
@@ -24,6 +23,7 @@ from pull_env import (
 )
 from pull_env.theory import formulas, mean_field, predict
 from pull_env.theory.prediction import lower_bounds
+from tests.oracles.exactness import measure, meets
 
 EQUAL = (Pool(10),)
 HALVES = (Pool(5, 1.0), Pool(5, 2.0))

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from baselines.leaderboard import default_policies
-from baselines.reproduce import STUDIES
-from baselines.rows import read_rows
+from baselines.leaderboard.run import default_policies
+from baselines.reproduce.run import STUDIES
 from pull_env import Policy, Scenario, load_scenario
-from pull_env.estimates import student
-from pull_env.scenario import scenario_names
+from pull_env.reporting.rows import read_rows
+from pull_env.scenario.scenario import scenario_names
+from pull_env.simulation.statistics import student
 from pull_env.theory.prediction import lower_bounds, predict
 
 ROWS = read_rows(Path(__file__).parents[2] / "baselines/results/rows.jsonl")
@@ -48,7 +48,7 @@ def test_rows_come_from_one_clean_commit_and_name_no_place_on_a_machine():
 
 def reproduced():
     """The rows of the four papers."""
-    folder = Path(__file__).parents[2] / "baselines/reproductions"
+    folder = Path(__file__).parents[2] / "baselines/reproduce/results"
     return [row for path in sorted(folder.glob("*.jsonl")) for row in read_rows(path)]
 
 

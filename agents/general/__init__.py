@@ -1,0 +1,1 @@
+"""The general router, for systems it has never seen."""

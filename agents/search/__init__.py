@@ -1,0 +1,1 @@
+"""Searching networks by CMA-ES."""

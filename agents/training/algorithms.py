@@ -1,0 +1,156 @@
+"""The learners by name, the routers they make, and the folder in which a trained router lies.
+
+The folder holds what was asked for (config.json), the policy that learning began with (start.toml), the best
+router by evaluation on the way (best.zip, and as a policy without code policy.toml) and the last one
+(final.zip), the learning curve (curve.jsonl, tensorboard/), and scores (scores.jsonl).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from agents.training.action_set import Offer
+from pull_env.scenario.scenario import Scenario
+
+Algorithm = Literal["ppo", "maskable-ppo", "dqn", "qr-dqn"]
+ACTOR_CRITIC: tuple[Algorithm, ...] = ("ppo", "maskable-ppo")
+
+MODEL, FINAL, CONFIGURATION, START = "best.zip", "final.zip", "config.json", "start.toml"
+ACTORS = ("mlp_extractor.policy_net.", "action_net.", "q_net", "quantile_net")  # what chooses actions
+
+
+def learner(algorithm: Algorithm) -> Any:
+    """Return the class of a learner; it is imported here, as torch takes over a second."""
+    import torch
+
+    # No slower on an idle machine, many times faster on a busy one, and the same results.
+    torch.set_num_threads(1)
+    if algorithm == "ppo":
+        from stable_baselines3 import PPO
+
+        return PPO
+    if algorithm == "maskable-ppo":
+        from sb3_contrib import MaskablePPO
+
+        return MaskablePPO
+    if algorithm == "dqn":
+        from stable_baselines3 import DQN
+
+        return DQN
+    from sb3_contrib import QRDQN
+
+    return QRDQN
+
+
+def actor(model: Any) -> dict[str, Any]:
+    """Return a copy of the weights by which a model chooses actions, by name."""
+    weights = model.policy.state_dict()
+    return {name: weights[name].detach().clone() for name in weights if name.startswith(ACTORS)}
+
+
+def router(
+    algorithm: Algorithm, scenario: Scenario, layers: tuple[int, ...], seed: int, offer: Offer | None = None
+) -> Any:
+    """Return a model that plays on what a router sees, for the weights of an `actor` to be set in it.
+
+    It is a plain model of Stable-Baselines3 with "MlpPolicy", its critic (if there is one) a row of zeros.
+    The state of all random generators stays as it was.
+
+    Args:
+        algorithm: The learner that the weights come from.
+        scenario: The system.
+        layers: Sizes of the hidden layers.
+        seed: Of sampled actions, once the model is loaded from a file.
+        offer: What it may do, and its servers; None: the default.
+    """
+    import torch
+
+    from pull_env.envs.adapters.stable_baselines3 import VecRouter
+
+    small: dict[str, Any] = {"buffer_size": 1}
+    layout: Any = list(layers)
+    if algorithm in ACTOR_CRITIC:
+        small, layout = {"n_steps": 2, "batch_size": 2}, {"pi": list(layers), "vf": []}
+    kept = np.random.get_state()  # noqa: NPY002  the generator of Stable-Baselines3
+    with torch.random.fork_rng():
+        envs = VecRouter(scenario, **(offer.arguments() if offer else {}))
+        model = learner(algorithm)(
+            "MlpPolicy", envs, policy_kwargs={"net_arch": layout}, device="cpu", **small
+        )
+    np.random.set_state(kept)  # noqa: NPY002
+    model.seed, model.exploration_rate = seed, 0.0  # a trained router does not explore
+    if algorithm in ACTOR_CRITIC:
+        for parameter in model.policy.value_net.parameters():
+            torch.nn.init.zeros_(parameter)
+    return model
+
+
+def set_actor(model: Any, weights: dict[str, Any]) -> Any:
+    """Set the weights of an `actor` in a model that `router` made, and return the model."""
+    model.policy.load_state_dict({**model.policy.state_dict(), **weights})
+    return model
+
+
+def save_router(model: Any, path: Path) -> None:
+    """Write a model that `router` made; what lay there stays until the new one is whole."""
+    part = path.with_name(f"part-{path.name}")
+    model.save(part)
+    os.replace(part, path)
+
+
+def load(path: Path) -> tuple[Any, dict[str, Any], Path]:
+    """Return a trained router, its configuration and its folder.
+
+    A model is a zip of Stable-Baselines3, whose loading runs code it holds: load only what you trust.
+
+    Args:
+        path: The folder, for the best router; or the zip in it that is wanted.
+
+    Raises:
+        ValueError: There is no trained router.
+    """
+    folder, model = (path.parent, path) if path.suffix == ".zip" else (path, path / MODEL)
+    if not model.is_file() or not (folder / CONFIGURATION).is_file():
+        raise ValueError(f"model is '{path}': it must be a folder with {MODEL} and {CONFIGURATION}")
+    configuration = read_configuration(folder)
+    try:
+        return learner(configuration["algo"]).load(model, device="cpu"), configuration, folder
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError(f"model is '{path}': it cannot be read: {error}") from None
+
+
+def write_configuration(configuration: dict[str, Any], folder: Path) -> None:
+    """Write what a run was asked for into its folder; what lay there stays until the new text is whole."""
+    part = folder / f"part-{CONFIGURATION}"
+    part.write_text(json.dumps(configuration, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    os.replace(part, folder / CONFIGURATION)
+
+
+def read_configuration(folder: Path) -> dict[str, Any]:
+    """Return what a run was asked for.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
+    path = folder / CONFIGURATION
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}") from None
+    return content
+
+
+def weights_digest(model: Any) -> str:
+    """Return the sha256 of a model's weights, in order of their names."""
+    digest = hashlib.sha256()
+    for name, value in sorted(model.policy.state_dict().items()):
+        digest.update(name.encode() + value.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Trained routers: kept, exported, scored, trained again."""

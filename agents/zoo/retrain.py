@@ -1,0 +1,100 @@
+"""Train a router of agents/zoo/trained again: `python -m agents.zoo.retrain NAME`, into a new folder.
+
+`--check` compares the weights. With the same versions a search gives the same, to the bit, on any processor
+that rounds alike; a training run does so on a processor with the same instructions, as torch chooses by these
+in which order it sums.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from tyro.conf import FlagCreatePairsOff
+
+from agents.general.router import GENERAL, load
+from agents.zoo.export import POLICY
+from agents.zoo.registry import TRAINING, digest, load_trained
+from pull_env.policy.policy import load_policy
+from pull_env.reporting.console import exit_status
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Args:
+    """Which router to train again."""
+
+    name: Annotated[str, tyro.conf.Positional]
+    """The name of a folder in agents/zoo/trained."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """A new folder for the results; by default one in runs/, named by router and time."""
+    check: FlagCreatePairsOff[bool] = False
+    """Compare the weights with the ones that lie in agents/zoo/trained; the exit status is 1 if they differ."""
+
+
+def train_again(command: str, folder: Path) -> int:
+    """Run the command that trained a router, with its results in `folder`, and return its exit status."""
+    words = [sys.executable, *shlex.split(command)[1:], "--out", str(folder.absolute())]
+    return subprocess.run(words, cwd=ROOT, check=False).returncode  # it names files from there
+
+
+def training_of(name: str) -> dict[str, Any]:
+    """Return how a router was trained.
+
+    Raises:
+        ValueError: There is no such router, or its preset is another by now.
+    """
+    if name == GENERAL.parent.name:
+        training: dict[str, Any] = json.loads(GENERAL.with_name(TRAINING).read_text(encoding="utf-8"))
+        return training
+    trained = load_trained(name)
+    if trained.scenario.digest != trained.training["scenario"]["sha256"]:
+        raise ValueError(f"{name} was trained on another {trained.scenario.name}: the preset has changed")
+    return trained.training
+
+
+def same(name: str, training: dict[str, Any], folder: Path) -> bool:
+    """Return whether what was trained in `folder` is what lies in agents/zoo/trained; say so."""
+    equal = True
+    if name == GENERAL.parent.name:
+        found = load(folder / GENERAL.name).digest
+    else:
+        policy = load_policy(folder / POLICY)
+        found, equal = digest(policy), policy.steps == load_trained(name).policy.steps
+    equal = equal and found == training["weights_sha256"]
+    print(f"weights {found[:16]}, {'as' if equal else 'not as'} in training.json")
+    return equal
+
+
+def reproduce(args: Args) -> int:
+    """Train a router again as `args` say, and return the exit status.
+
+    Raises:
+        ValueError: There is no such router, or its folder exists already.
+    """
+    training, now = training_of(args.name), datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
+    folder = args.out or Path("runs") / f"again-{args.name}-{now}"
+    if folder.exists():
+        raise ValueError(f"out is '{folder}': it exists already, and results are never overwritten")
+    status = train_again(training["command"], folder)
+    if status or not args.check:
+        return status
+    return 0 if same(args.name, training, folder) else 1
+
+
+def main() -> int:
+    """Train again what the command line asks for, and return the exit status."""
+    args = tyro.cli(Args, prog="python -m agents.zoo.retrain", description=__doc__)
+    return exit_status(lambda: reproduce(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

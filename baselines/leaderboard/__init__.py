@@ -1,0 +1,1 @@
+"""The leaderboard: runs, rows, tables and figures."""

@@ -1,0 +1,91 @@
+"""The README's film: routers at work, one customer a frame.
+
+python -m baselines.leaderboard.film
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+from PIL import Image
+
+from pull_env.envs.router import RouterEnv
+from pull_env.policy.policy import Announce, Policy, Probe, Take
+from pull_env.rendering import rgb_array
+from pull_env.rendering.canvas import Pixels
+from pull_env.reporting.console import exit_status
+
+# It shows all that can be seen: messages taken where a router holds some, else servers asked.
+POLICY = Policy(
+    "take or probe", (Take(order="fastest"), Probe(weights="rate", at_most=8, stop_at=0.0)), Announce()
+)
+COLOURS = 64  # more than a picture has: nothing is lost
+
+
+@dataclass(frozen=True)
+class Args:
+    """What to film.
+
+    Attributes:
+        out: The file to write, a GIF.
+        scenario: Name of a preset, or path of a TOML file.
+        frames: Customers to show.
+        start: Customers placed before the film begins.
+        seed: Of the system's chance.
+    """
+
+    out: Path = Path(__file__).parents[1] / "results" / "routers.gif"
+    scenario: str = "two-speeds"
+    frames: int = 40
+    start: int = 300
+    seed: int = 0
+
+
+def film(args: Args) -> list[Pixels]:
+    """Return the frames: the system after each customer.
+
+    Raises:
+        ValueError: An argument is not allowed.
+    """
+    for name, least in (("frames", 1), ("start", 0), ("seed", 0)):
+        value = getattr(args, name)
+        if value < least:
+            raise ValueError(f"{name} is {value}: it must be a whole number from {least}")
+    env = RouterEnv(args.scenario, customers=args.start + args.frames + 1)
+    env.reset(seed=args.seed, options={"policy": POLICY})
+    pictures = []
+    for customer in range(args.start + args.frames):
+        env.play_step()
+        if customer >= args.start:
+            pictures.append(rgb_array(env.simulator))
+    return pictures
+
+
+def save(pictures: Sequence[Pixels], path: Path) -> None:
+    """Write the frames as a GIF that runs for ever, at the speed of the env."""
+    first, *others = [
+        Image.fromarray(pixels).quantize(COLOURS, dither=Image.Dither.NONE) for pixels in pictures
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    duration = 1000 // RouterEnv.metadata["render_fps"]  # milliseconds
+    first.save(path, save_all=True, append_images=others, duration=duration, loop=0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the film that `arguments`, or the command line, ask for, and return the exit status."""
+    args = tyro.cli(Args, prog="python -m baselines.leaderboard.film", description=__doc__, args=arguments)
+
+    def work() -> int:
+        save(film(args), args.out)
+        print("Written:", args.out)
+        return 0
+
+    return exit_status(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""The leaderboard: all policies on all scenarios, with the same customers; tables, rows and a picture."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import tyro
+from tyro.conf import FlagCreatePairsOff
+
+from baselines.leaderboard.report import Board, board, table
+from baselines.policies.registry import POLICIES, make
+from baselines.policies.tuned import tuned
+from pull_env.__main__ import find_policy
+from pull_env.policy.policy import Policy
+from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.rows import row, write_rows
+from pull_env.scenario.scenario import Scenario, Trace, load_scenario, scenario_names
+from pull_env.simulation.policy_runner import check_fit
+from pull_env.simulation.progress import bar
+from pull_env.simulation.results import Result
+from pull_env.simulation.simulate import BATCHES, check, plan, simulate
+
+DESCRIPTION = """Compare policies on scenarios: waiting, messages and cost, with intervals.
+
+For example:
+  python -m baselines.leaderboard --quick
+  python -m baselines.leaderboard
+  python -m baselines.leaderboard --scenario two-speeds mine.toml --policy pull "balanced(3)" my_policy.toml
+  python -m baselines.leaderboard --trace azure_llm_2023_conv.csv"""
+
+QUICK_SCENARIOS = ("two-speeds", "finite-buffers", "small-mixed")
+QUICK_CUSTOMERS = 1_000_000  # with fewer, the drift test misses on some seeds that pull is unstable
+FULL_CUSTOMERS = 4_000_000
+ROWS = "rows.jsonl"
+
+
+@dataclass(frozen=True)
+class Args:
+    """What to compare, and how long."""
+
+    quick: FlagCreatePairsOff[bool] = False
+    """Three scenarios (two-speeds, finite-buffers, small-mixed) and 1,000,000 customers: under a minute."""
+    scenario: tuple[str, ...] = ()
+    """Names of presets, or paths of TOML files; if not given, all presets."""
+    policy: tuple[str, ...] = ()
+    """Names such as "balanced(2)" or tuned, or paths of TOML files; if not given, the table and tuned."""
+    seeds: tuple[int, ...] = (0,)
+    """Seeds. All policies meet the same customers on a seed; the tables take all seeds together."""
+    customers: int | None = None
+    """Customers to count by scenario, policy and seed; if not given, 4,000,000, or the whole trace."""
+    replications: int = 8
+    """Independent runs by scenario, policy and seed, over which the intervals are taken."""
+    warmup: int | None = None
+    """Uncounted customers of each replication; if not given, five relaxation times, but none of a trace."""
+    workers: int | None = None
+    """Threads; if not given, one a core. The numbers do not depend on it."""
+    trace: str | None = None
+    """CSV file of recorded requests, which a gateway of 24 language models gets instead of the presets."""
+    time: str = "TIMESTAMP"
+    """Column of the trace with the arrival times."""
+    size: str = "GeneratedTokens"
+    """Column of the trace with the work that a request brings."""
+    out: Path | None = None
+    """Folder for rows and picture, without rows so far; if not given, results/leaderboard-<UTC time>."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One simulation of the contest.
+
+    Attributes:
+        scenario: What is simulated.
+        policy: What its routers follow.
+        seed: The same for all policies.
+        customers: Customers to count; None: a whole trace.
+        length: Customers that are simulated, all replications and their warm-ups included.
+    """
+
+    scenario: Scenario
+    policy: Policy
+    seed: int
+    customers: int | None
+    length: int
+
+
+Results = dict[tuple[str, str], list[Result]]  # of the seeds, by scenario and policy
+
+
+def llm_gateway(trace: Trace) -> Scenario:
+    """Return the preset `llm-gateway` with recorded requests."""
+    return replace(load_scenario("llm-gateway", trace.trace), arrivals=trace)
+
+
+def default_policies() -> list[Policy]:
+    """Return every policy of the table at its defaults, 2 where there is none; and pull-min(2)."""
+    names = []
+    for entry in POLICIES.values():
+        required = ["2" for argument in entry.arguments.values() if argument.default is argument.empty]
+        names.append(f"{entry.name}({', '.join(required)})" if required else entry.name)
+    return [make(name) for name in (*names, "pull-min(2)")]
+
+
+def policies_for(scenario: Scenario, names: Sequence[str]) -> list[Policy]:
+    """Return the policies of `names`; without any the whole table, and what was tuned for the scenario.
+
+    Raises:
+        ValueError: There is no such policy.
+    """
+    if names:
+        return [find_policy(name, scenario) for name in names]
+    best = tuned(scenario)
+    return [*default_policies(), *([] if best is None else [best])]
+
+
+def plan_runs(args: Args) -> list[Run]:
+    """Return the runs that are asked for, scenario by scenario; nothing in them can be refused any more.
+
+    Raises:
+        ValueError: An argument, a scenario or a policy is not allowed, or they do not fit together.
+    """
+    scenarios = [load_scenario(name) for name in args.scenario or _default_scenarios(args)]
+    if args.trace is not None:
+        scenarios.insert(0, llm_gateway(Trace(args.trace, args.time, args.size)))
+    _check_names("scenario", [scenario.name for scenario in scenarios])
+    _check_names("seed", args.seeds)
+    runs = []
+    for scenario in scenarios:
+        customers = args.customers
+        if customers is None and scenario.replay is None:
+            customers = QUICK_CUSTOMERS if args.quick else FULL_CUSTOMERS
+        policies = policies_for(scenario, args.policy)
+        _check_names("policy", [policy.name for policy in policies])
+        for policy in policies:
+            check_fit(policy, scenario)  # refuses pools that the scenario does not have
+            for seed in args.seeds:
+                check(customers, seed, args.replications, args.warmup, args.workers)
+                warmup, batch = plan(scenario, policy, customers, args.replications, args.warmup)
+                length = args.replications * (warmup + BATCHES * batch)
+                runs.append(Run(scenario, policy, seed, customers, length))
+    return runs
+
+
+def _default_scenarios(args: Args) -> Sequence[str]:
+    if args.trace is not None:
+        return ()
+    return QUICK_SCENARIOS if args.quick else scenario_names()
+
+
+def _check_names(kind: str, names: Sequence[object]) -> None:
+    """Refuse none at all, and the same twice: rows and tables could not tell the two apart."""
+    if not names:
+        raise ValueError(f"no {kind} is given: there must be at least one")
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{kind} {name} is given twice: each must differ from the others")
+
+
+def compete(runs: Sequence[Run], args: Args, rows: Path, command: str) -> tuple[Results, bool]:
+    """Do the runs, and append a row to the file `rows` as each one ends.
+
+    Returns:
+        Results, and whether all runs were done: an interruption ends the contest, and what was done counts.
+    """
+    results: Results = {}
+    with bar("leaderboard", sum(run.length for run in runs), sys.stderr.isatty()) as report:
+        try:
+            simulate("small-mixed", make("random"), 10_000, warmup=0)  # compiles, before time is taken
+            for run in runs:
+                result = simulate(
+                    run.scenario,
+                    run.policy,
+                    run.customers,
+                    seed=run.seed,
+                    replications=args.replications,
+                    warmup=args.warmup,
+                    workers=args.workers,
+                )
+                write_rows(
+                    rows, [row(run.scenario, run.policy, result, command=command, workers=args.workers)]
+                )
+                results.setdefault((run.scenario.name, run.policy.name), []).append(result)
+                report(run.length)
+        except KeyboardInterrupt:
+            return results, False
+    return results, True
+
+
+def boards(runs: Sequence[Run], results: Results, seeds: int) -> Iterator[Board]:
+    """Yield the board of each scenario, with the policies for which all seeds were run."""
+    for scenario in {run.scenario.name: run.scenario for run in runs}.values():
+        policies = {run.policy.name: run.policy for run in runs if run.scenario.name == scenario.name}
+        done = [(policy, results.get((scenario.name, name), [])) for name, policy in policies.items()]
+        complete = [(policy, found) for policy, found in done if len(found) == seeds]
+        if complete:
+            yield board(scenario, complete)
+
+
+def leaderboard(args: Args, command: str) -> int:
+    """Run the contest, print its tables, write rows and picture, and return the exit status.
+
+    Raises:
+        ValueError: Something that is asked for is not allowed.
+    """
+    from baselines.leaderboard.figure import draw  # matplotlib takes half a second
+
+    runs = plan_runs(args)
+    stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    folder = args.out or Path("results") / f"leaderboard-{stamp}"
+    if (folder / ROWS).exists():
+        raise ValueError(f"out is {str(folder)!r}: it holds {ROWS} already: it must be a folder without")
+    folder.mkdir(parents=True, exist_ok=True)  # a folder that cannot be made is refused before anything runs
+    results, finished = compete(runs, args, folder / ROWS, command)
+    out = console()
+    shown = list(boards(runs, results, len(args.seeds)))
+    for part in shown:
+        out.print(table(part))
+    if shown:
+        out.print("Written:", folder / ROWS, *draw(shown, folder))
+    if not finished:
+        done = sum(map(len, results.values()))
+        out.print(f"Interrupted: {done} of {len(runs)} runs were done; only they are shown.", style="red")
+    return 0 if finished else 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the leaderboard that `arguments`, or the command line, ask for, and return its exit status."""
+    called = ["-m", "baselines.leaderboard", *(arguments or ())]
+    command = command_line(sys.orig_argv[1:] if arguments is None else called)
+    args = tyro.cli(Args, prog="python -m baselines.leaderboard", description=DESCRIPTION, args=arguments)
+    return exit_status(lambda: leaderboard(args, command))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Policies that ask nothing and are told nothing."""
+
+from __future__ import annotations
+
+from baselines.policies.registry import policy
+from pull_env.policy.policy import Cycle, Policy, Send
+
+
+@policy(
+    "random", rule="a server at random, each alike", messages="0", reference="Bernoulli splitting; folklore"
+)
+def random() -> Policy:
+    """Declare uniform random routing; unstable once Lambda / n exceeds the slowest rate."""
+    return Policy("random", (Send(weights="uniform"),))
+
+
+@policy(
+    "weighted",
+    rule="a server at random, in proportion to its rate",
+    messages="0",
+    reference="Chen and Ye 2012, c = 1",
+)
+def weighted() -> Policy:
+    """Declare random routing by rate: independent M/M/1 queues of the system's load."""
+    return Policy("weighted", (Send(weights="rate"),))
+
+
+@policy("round-robin", rule="all servers in turn, each router for itself", messages="0", reference="folklore")
+def round_robin() -> Policy:
+    """Declare cyclic routing; with one router and equal rates each server is an E_n/M/1 queue."""
+    return Policy("round-robin", (Cycle(weights="uniform"),))
+
+
+@policy(
+    "weighted-round-robin",
+    rule="servers in turn, as often as their rate",
+    messages="0",
+    reference="smooth weighted round robin of nginx, by pool",
+)
+def weighted_round_robin() -> Policy:
+    """Declare cyclic routing in which a server's share is its rate, spread evenly in time."""
+    return Policy("weighted-round-robin", (Cycle(weights="rate"),))

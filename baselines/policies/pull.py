@@ -1,0 +1,96 @@
+"""Policies in which idle servers pull work: PULL, its kin, JIQ and join-below-threshold."""
+
+from __future__ import annotations
+
+from baselines.policies.registry import policy
+from pull_env.policy.policy import Announce, Last, Policy, Send, Take
+
+STOLYAR = "A. L. Stolyar, Queueing Systems 85 (2017), 31-65, arXiv:1512.07873"
+
+
+@policy(
+    "pull", rule="an idle server that pulled, else any server", messages="pull + remove", reference=STOLYAR
+)
+def pull() -> Policy:
+    """Declare Stolyar's PULL; its uniform fallback may saturate slow servers when buffers are unlimited."""
+    return Policy("pull", (Take(), Send(weights="uniform")), Announce())
+
+
+@policy(
+    "pull-weighted",
+    rule="as pull, but else a server by rate",
+    messages="pull + remove",
+    reference=f"{STOLYAR}; fallback of weighted",
+)
+def pull_weighted() -> Policy:
+    """Declare PULL with a fallback by rate, which is stable at every load below 1."""
+    return Policy("pull-weighted", (Take(), Send(weights="rate")), Announce())
+
+
+@policy(
+    "pull-fastest",
+    rule="the fastest idle server that pulled, else a server by rate",
+    messages="pull + remove",
+    reference=f"{STOLYAR}; fast-first order",
+)
+def pull_fastest() -> Policy:
+    """Declare PULL that takes the message of the fastest server it holds."""
+    return Policy("pull-fastest", (Take(order="fastest"), Send(weights="rate")), Announce())
+
+
+@policy(
+    "pull-min",
+    rule="as pull, but an idle server calls the router with fewest messages (of d sampled)",
+    messages="pull + remove (+ 2d probes a pull)",
+    reference="Y. Lu et al., Performance Evaluation 68 (2011), 1056-1071: JIQ-SQ(d)",
+)
+def pull_min(d: int | None = None) -> Policy:
+    """Declare PULL that calls the router that holds fewest: of `d` sampled, or of all, at no cost."""
+    return Policy("pull-min", (Take(), Send(weights="uniform")), Announce(recipient="fewest", sample=d))
+
+
+@policy(
+    "jiq",
+    rule="the oldest idle server announced, even if it is stale, else any server",
+    messages="pull",
+    reference="Y. Lu et al., Performance Evaluation 68 (2011), 1056-1071: JIQ-Random",
+)
+def jiq() -> Policy:
+    """Declare join-idle-queue: ids are taken first in, first out, and are never withdrawn."""
+    return Policy("jiq", (Take(order="oldest"), Send(weights="uniform")), Announce(withdraw=False))
+
+
+@policy(
+    "jbt",
+    rule="a server with fewer than r customers that announced itself, else any server",
+    messages="pull (at most 1) + remove",
+    reference="X. Zhou, J. Tan, N. Shroff, Proc. ACM Meas. Anal. Comput. Syst. 2 (2018), arXiv:1808.06911",
+)
+def jbt(r: int) -> Policy:
+    """Declare join-below-threshold; r = 1 is PULL."""
+    return Policy("jbt", (Take(), Send(weights="uniform")), Announce(threshold=r))
+
+
+@policy(
+    "jbt-log",
+    rule="as jbt, with r = ceil(K log(1 / (1 - load))), at most the smallest buffer",
+    messages="pull (at most 1) + remove",
+    reference="X. Zhou, J. Tan, N. Shroff, Proc. ACM Meas. Anal. Comput. Syst. 2 (2018), arXiv:1808.06911",
+)
+def jbt_log(K: int = 1) -> Policy:
+    """Declare join-below-threshold with the threshold that makes it optimal in heavy traffic."""
+    return Policy("jbt-log", (Take(), Send(weights="uniform")), Announce(growth=float(K)))
+
+
+@policy(
+    "persistent-idle",
+    rule="an idle server that pulled, else the last one that did, even if it is busy now",
+    messages="pull + remove",
+    reference="R. Atar, I. Keslassy, G. Mendelson, A. Orda, S. Vargaftik, Stochastic Systems 10 (2020)",
+)
+def persistent_idle() -> Policy:
+    """Declare persistent-idle: a router always uses the server that has last been idle, as far as it knows.
+
+    Without `Take` all routers would come to use the same server for ever, as only that one announced itself.
+    """
+    return Policy("persistent-idle", (Take(), Last(), Send(weights="uniform")), Announce())

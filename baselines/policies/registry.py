@@ -1,0 +1,140 @@
+"""The one table of policies: names, arguments, references. Tests, leaderboard and README iterate over it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pull_env.policy.policy import Policy, PolicyError
+
+Maker = Callable[..., Policy]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named policy.
+
+    Attributes:
+        name: Its id.
+        rule: What it does for a customer, in a line.
+        messages: What it sends, in a line.
+        reference: Where it comes from.
+        maker: Declares it; takes whole numbers, and real ones where an argument is annotated as `float`.
+    """
+
+    name: str
+    rule: str
+    messages: str
+    reference: str
+    maker: Maker
+
+    @property
+    def arguments(self) -> dict[str, inspect.Parameter]:
+        """What the maker takes, by name."""
+        return dict(inspect.signature(self.maker, eval_str=True).parameters)
+
+    @property
+    def usage(self) -> str:
+        """The name with its arguments and their defaults."""
+        shown = [
+            k if p.default in (p.empty, None) else f"{k}={written(p.default)}"
+            for k, p in self.arguments.items()
+        ]
+        return f"{self.name}({', '.join(shown)})" if shown else self.name
+
+
+POLICIES: dict[str, Entry] = {}
+
+
+def policy(name: str, *, rule: str, messages: str, reference: str) -> Callable[[Maker], Maker]:
+    """Enter a function that declares a policy into the table; its arguments complete the name."""
+
+    def enter(maker: Maker) -> Maker:
+        POLICIES[name] = Entry(name, rule, messages, reference, maker)
+        return maker
+
+    return enter
+
+
+def make(name: str, **arguments: float) -> Policy:
+    """Return a policy by name: `make("power-of-d", d=2)`, `make("power-of-d(2)")`, `make("power-of-d(d=2)")`.
+
+    Args:
+        name: An id of the table, with its arguments in parentheses or without.
+        **arguments: Numbers, by name.
+
+    Raises:
+        ValueError: The name or an argument is unknown, or a value is not allowed; the message says what is
+            known.
+
+    >>> make("jbt(3)").announce.threshold
+    3
+    """
+    base, given = _parse(name)
+    if base not in POLICIES:
+        near = difflib.get_close_matches(base, POLICIES, 1, 0.0)[0]
+        known = ", ".join(entry.usage for entry in POLICIES.values())
+        raise ValueError(f"policy is {name!r}: did you mean {near!r}? Known: {known}")
+    entry = POLICIES[base]
+    names = list(entry.arguments)
+    if len(given) > len(names):
+        raise ValueError(f"policy is {name!r}: it takes at most {len(names)} arguments: {entry.usage}")
+    values = {key if isinstance(key, str) else names[key]: value for key, value in given.items()}
+    for key, value in arguments.items():
+        if key in values:
+            raise ValueError(f"policy is {name!r}: its argument {key} is given twice")
+        values[key] = value
+    for key, value in values.items():
+        if key not in names:
+            raise ValueError(f"policy is {name!r}: it has no argument {key!r}, known: {entry.usage}")
+        values[key] = _number(value, entry.arguments[key], base)
+    missing = [key for key, p in entry.arguments.items() if p.default is p.empty and key not in values]
+    if missing:
+        raise ValueError(f"policy is {name!r}: its argument {missing[0]} is missing: {entry.usage}")
+    try:
+        made = entry.maker(**values)
+    except PolicyError as error:
+        raise ValueError(f"policy is {name!r}: {error}") from None
+    shown = [values.get(key, p.default) for key, p in entry.arguments.items()]
+    while shown and shown[-1] is None:  # what is left out by default
+        shown.pop()
+    return dataclasses.replace(made, name=f"{base}({', '.join(map(written, shown))})" if shown else base)
+
+
+def written(value: float | None) -> str:
+    """Return an argument as names show it: no decimals where there is nothing behind the point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _number(value: Any, argument: inspect.Parameter, base: str) -> float:
+    """Return the value of an argument as its annotation has it: a whole number, or a real one."""
+    real = argument.annotation is float
+    number = not isinstance(value, bool) and isinstance(value, (int, float) if real else int)
+    if not number or not (0 if real else 1) <= value <= sys.float_info.max:
+        allowed = "a number from 0" if real else "a whole number from 1"
+        raise ValueError(f"{base}: {argument.name} is {value!r}: it must be {allowed}")
+    return float(value) if real else int(value)
+
+
+def _parse(text: str) -> tuple[str, dict[Any, Any]]:
+    """Split `name(2, d=3)` into the name and its arguments, by position or by name."""
+    if not isinstance(text, str):
+        raise ValueError(f"policy is {text!r}: it must be a name such as 'power-of-d(2)'")
+    base, bracket, rest = text.strip().partition("(")
+    if not bracket:
+        return base, {}
+    try:
+        call = ast.parse(f"f({rest}", mode="eval").body
+        if not isinstance(call, ast.Call):
+            raise SyntaxError
+        given: dict[Any, Any] = {k: ast.literal_eval(value) for k, value in enumerate(call.args)}
+        given.update({word.arg: ast.literal_eval(word.value) for word in call.keywords})
+    except (SyntaxError, ValueError):
+        raise ValueError(f"policy is {text!r}: arguments are written as in 'power-of-d(2)'") from None
+    return base.strip(), given

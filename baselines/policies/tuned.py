@@ -1,0 +1,51 @@
+"""The policies that `baselines.tune.run` found for the presets: what a learned router must beat."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pull_env.policy.policy import Policy, load_policy
+from pull_env.scenario.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TUNED = Path(__file__).with_name("tuned_presets")
+
+
+def tuned_names() -> tuple[str, ...]:
+    """Return the names of the presets that a policy was tuned for, in alphabetical order."""
+    return tuple(sorted(path.stem for path in TUNED.glob("*.toml")))
+
+
+def tuned(scenario: Scenario) -> Policy | None:
+    """Return the policy tuned for `scenario`; None where there is none for exactly these numbers.
+
+    >>> from pull_env import load_scenario
+    >>> tuned(load_scenario("two-speeds")).name
+    'tuned'
+    """
+    if scenario.name not in tuned_names():
+        return None
+    path = TUNED / f"{scenario.name}.toml"
+    about = tomllib.loads(path.read_text(encoding="utf-8"))["about"]
+    return load_policy(path) if about["scenario"]["sha256"] == scenario.digest else None
+
+
+def tuned_or_refused(scenario: Scenario) -> Policy:
+    """Return the policy tuned for `scenario`.
+
+    Raises:
+        ValueError: There is none; the message tells how to make one.
+    """
+    found = tuned(scenario)
+    if found is None:
+        known = ", ".join(tuned_names())
+        raise ValueError(
+            f"policy is 'tuned': none was tuned for this {scenario.name}, only for the presets {known}; "
+            "python -m baselines.tune makes one, whose file is a policy"
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Brightwell, Luczak 2012: the supermarket model up to load one."""

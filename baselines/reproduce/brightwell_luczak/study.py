@@ -1,0 +1,263 @@
+"""Brightwell and Luczak 2012: with many choices and a load near 1 almost all queues have one length."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from threading import Event
+from typing import Any
+
+import numpy as np
+
+from baselines.policies.registry import make
+from baselines.reproduce.brightwell_luczak.figure import figure
+from baselines.reproduce.brightwell_luczak.regime import Regime, theory
+from baselines.reproduce.brightwell_luczak.sections import sections
+from baselines.reproduce.common.study import Row, Setup, Study, measured
+from pull_env.policy.policy import Send
+from pull_env.scenario.scenario import Pool, Scenario
+from pull_env.simulation.kernel_data.state_arrays import Array
+from pull_env.simulation.kernel_data.step_records import encode
+from pull_env.simulation.results import Counts, Recorder, summarise
+from pull_env.simulation.simulate import BATCHES
+from pull_env.simulation.simulator import Simulator
+from pull_env.simulation.statistics import Estimate, Floats, estimate
+
+SOURCE = (
+    "G. Brightwell, M. Luczak, The supermarket model with arrival rate tending to one (2012), "
+    "arXiv:1201.5523; continued with M. Fairthorne, The supermarket model with bounded queue lengths in "
+    "equilibrium (2018)."
+)
+ABOUT = (
+    "Each customer joins the shortest of d queues drawn at random. For d fixed and a load fixed the queues "
+    "have a law, with a tail that falls very fast. If d grows and the load comes to 1 with n, almost nothing "
+    "is left of that law: almost all queues have the same length, and none is longer. The papers prove it, "
+    "and that the system comes there fast. How large n must be is measured here."
+)
+STEPS = 100  # snapshots on the way to the stationary state
+
+
+@dataclass(frozen=True)
+class Length:
+    """How long a run is.
+
+    Attributes:
+        path: Time units from when the policy takes over until the stationary state is taken to be reached.
+        counted: Time units after that.
+        replications: Independent runs.
+    """
+
+    path: float
+    counted: float
+    replications: int
+
+
+# Customers a server, as a share of the limit's, at which blind sending ends and the policy takes over.
+STARTS = {"empty": 0.0, "long queues": 1.3, "below": 0.92, "above": 1.0}
+FAR, NEAR = ("empty", "long queues"), ("below", "above")
+
+ONE = Regime(0.25, 0.6)  # k = 1
+TWO = Regime(0.5, 0.3)
+TWO_AT_MOST = Regime(0.45, 0.4)  # so many choices that none is longer
+THREE = Regime(0.75, 0.3)
+LARGEST = Regime(0.3, 0.2)  # so few choices that a million servers can be simulated
+ONE_LARGEST = Regime(0.1, 0.34)  # at a load so low that a million servers come to rest, and none is longer
+
+Sizes = Sequence[tuple[Regime, Sequence[int], float]]  # sizes, and the path as a share of k d^(k-1) log n
+Large = Sequence[tuple[Regime, int, Sequence[str], float, float]]  # n, starts, time of the path and counted
+QUICK: Sizes = (
+    (ONE, (300, 3000), 1.5),
+    (TWO, (1000, 3000), 0.6),
+    (TWO_AT_MOST, (3000,), 0.6),
+    (THREE, (500, 1000), 0.3),
+)
+FULL: Sizes = (
+    (ONE, (300, 1000, 3000, 7000), 1.5),
+    (TWO, (1000, 3000, 10_000, 20_000), 0.6),
+    (TWO_AT_MOST, (1000, 3000, 5000), 0.6),
+    (THREE, (1000, 2000, 5000), 0.3),
+    (LARGEST, (3000, 10_000, 30_000), 0.6),
+    (ONE_LARGEST, (10_000, 100_000), 2.0),
+)
+QUICK_LARGE: Large = ((LARGEST, 100_000, NEAR, 10.0, 8.0),)
+FULL_LARGE: Large = (
+    (TWO, 100_000, NEAR, 60.0, 30.0),
+    (LARGEST, 100_000, NEAR, 30.0, 30.0),
+    (LARGEST, 1_000_000, NEAR, 12.0, 8.0),
+    (ONE_LARGEST, 1_000_000, ("empty",), 8.0, 4.0),
+)
+
+
+def tasks(setup: Setup) -> Iterator[Callable[[], Row]]:
+    """Yield the measurements."""
+    return measurements(setup, QUICK if setup.quick else FULL, QUICK_LARGE if setup.quick else FULL_LARGE)
+
+
+def measurements(setup: Setup, sizes: Sizes, large: Large) -> Iterator[Callable[[], Row]]:
+    """Yield measurements from an empty system and from long queues; of large systems, from where is said."""
+    for regime, several, part in sizes:
+        for n, start in product(several, FAR):
+            path = part * regime.time_scale(n)
+            counted = 2 * path if n <= 3000 else path  # small systems fluctuate more
+            length = Length(path + 2 * excess(regime, n, start), counted, 8)
+            yield partial(run, setup, regime, n, start, length)
+    for regime, n, starts, path, counted in large:
+        for start in starts:
+            yield partial(run, setup, regime, n, start, Length(path, counted, 2))
+
+
+def excess(regime: Regime, n: int, start: str) -> float:
+    """Return in what time the customers above the limit can leave if all servers work."""
+    above = max(STARTS[start] - 1.0, 0.0) * theory(regime, n)["mean"]
+    return above / (1.0 - regime.load(n))
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What was seen of one replication.
+
+    Attributes:
+        path: (STEPS + BATCHES + 1, 3) time since the policy took over, customers a server, share of queues
+            of length k; the counted time included.
+        snapshots: (BATCHES, levels) shares of queues by length, in the counted time.
+        counts: Counters at the ends of batches.
+    """
+
+    path: Floats
+    snapshots: Floats
+    counts: Counts
+
+
+def run(setup: Setup, regime: Regime, n: int, start: str, length: Length) -> Row:
+    """Measure one system from one start."""
+    started = time.perf_counter()
+    scenario = Scenario((Pool(n),), load=regime.load(n), name=f"alpha {regime.alpha:g}, beta {regime.beta:g}")
+    threads = min(setup.workers or os.cpu_count() or 1, length.replications)
+    stop = Event()
+    with ThreadPoolExecutor(threads) as pool:
+        watch_one = partial(watch, scenario, regime, start, length, stop, setup.seed)
+        try:
+            watched = list(pool.map(watch_one, range(length.replications)))
+        except BaseException:
+            stop.set()  # or an interruption would wait for the threads to finish
+            raise
+    result = summarise(
+        scenario,
+        [w.counts for w in watched],
+        seed=setup.seed,
+        warmup=path_customers(scenario, length),
+        seconds=time.perf_counter() - started,
+    )
+    policy = make("power-of-d", d=regime.choices(n))
+    extra = {**seen(regime, watched), **theory(regime, n), "excess": excess(regime, n, start)}
+    where = {"n": n, "alpha": regime.alpha, "beta": regime.beta, "start": start}
+    return measured(setup, scenario, policy, result, where, extra)
+
+
+def path_customers(scenario: Scenario, length: Length) -> int:
+    """Return the customers on the path: they count as warm-up."""
+    return STEPS * math.ceil(length.path * scenario.total_arrival_rate / STEPS)
+
+
+def watch(
+    scenario: Scenario, regime: Regime, start: str, length: Length, stop: Event, seed: int, replication: int
+) -> Watched:
+    """Run one replication: blind sending, the path of the policy, and the time that counts.
+
+    Raises:
+        KeyboardInterrupt: `stop` was set.
+    """
+    n, steps = scenario.servers, make("power-of-d", d=regime.choices(scenario.servers)).steps
+    simulator = Simulator(scenario, steps, None)
+    simulator.reset(seed, 100 * list(STARTS).index(start) + replication)  # starts are independent
+    head, chain = simulator.arrays.head, encode(steps, scenario)
+    target = STARTS[start] * theory(regime, n)["mean"] * n
+    while simulator.arrays.pools["inside"].sum() < target:
+        simulator.run(encode((Send(),), scenario), max(n // 100, 1))
+    began = float(head["now"][0])
+    path = [_look(simulator, regime, began)]
+    for _ in range(STEPS):
+        _go(simulator, chain, path_customers(scenario, length) // STEPS, stop)
+        path.append(_look(simulator, regime, began))
+    recorder, snapshots = Recorder(simulator), []
+    for _ in range(BATCHES):
+        _go(simulator, chain, math.ceil(length.counted * scenario.total_arrival_rate / BATCHES), stop)
+        recorder.mark()
+        path.append(_look(simulator, regime, began))
+        snapshots.append(_law(simulator))
+    levels = max(map(len, snapshots))
+    padded = np.array([np.pad(law, (0, levels - len(law))) for law in snapshots])
+    return Watched(np.array(path), padded, recorder.counts())
+
+
+def _go(simulator: Simulator, chain: Array, customers: int, stop: Event) -> None:
+    if stop.is_set():
+        raise KeyboardInterrupt
+    simulator.run(chain, customers)
+
+
+def _law(simulator: Simulator) -> Floats:
+    """Return the share of queues by length, now."""
+    return np.bincount(simulator.arrays.servers["queue"]) / simulator.scenario.servers
+
+
+def _look(simulator: Simulator, regime: Regime, began: float) -> tuple[float, float, float]:
+    head, law = simulator.arrays.head, _law(simulator)
+    elapsed = (float(head["now"][0]) - began) * float(head["tick"][0])
+    share = float(law[regime.length]) if law.size > regime.length else 0.0
+    return elapsed, float(simulator.arrays.pools["inside"].sum()) / simulator.scenario.servers, share
+
+
+def seen(regime: Regime, watched: list[Watched]) -> dict[str, Any]:
+    """Return the shares of queues of length k and of longer ones, the mean length, when it was met."""
+    k = regime.length
+    some = [float(w.snapshots[:, k + 1 :].any(axis=1).mean()) for w in watched]
+    share = [float(w.snapshots[:, k : k + 1].sum(axis=1).mean()) for w in watched]
+    longer = [float(w.snapshots[:, k + 1 :].sum(axis=1).mean()) for w in watched]
+    means = [float((w.snapshots @ np.arange(w.snapshots.shape[1])).mean()) for w in watched]
+    times = [meeting(w.path, float(np.mean(means))) for w in watched]
+    found: dict[str, Estimate | float | list[list[float]]] = {
+        "share": estimate(share),
+        "longer": estimate(longer),
+        "some longer": estimate(some),
+        "length": estimate(means),
+        "longest": max(w.snapshots.shape[1] for w in watched) - 1,
+        "path": watched[0].path.tolist(),
+    }
+    if all(math.isfinite(t) for t in times):
+        found["time"] = estimate(times)
+    return found
+
+
+def meeting(path: Floats, mean: float) -> float:
+    """Return when the customers a server on a path first meet `mean`; infinite if they do not.
+
+    Long queues come with idle servers, which the policy fills first; so their way starts above `mean` too.
+    """
+    times, numbers = path[:, 0], path[:, 1]
+    side = numbers - mean if numbers[0] > mean else mean - numbers
+    passed = np.flatnonzero(side <= 0.0)
+    if not passed.size:
+        return math.inf
+    at = int(passed[0])
+    if at == 0:
+        return 0.0
+    part = side[at - 1] / (side[at - 1] - side[at])
+    return float(times[at - 1] + part * (times[at] - times[at - 1]))
+
+
+STUDY = Study(
+    "brightwell-luczak",
+    "Almost all queues have one length (Brightwell and Luczak 2012)",
+    SOURCE,
+    ABOUT,
+    tasks,
+    sections,
+    figure,
+)

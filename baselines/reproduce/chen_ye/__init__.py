@@ -1,0 +1,1 @@
+"""Chen, Ye 2012: balanced routing in heavy traffic."""

@@ -1,0 +1,169 @@
+"""(1 - rho) E[N] as rho -> 1: measured against a pooled server on the same seed, carried to the limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from baselines.policies.registry import make
+from baselines.reproduce.common.study import Row
+from pull_env.scenario.scenario import Pool, Scenario
+from pull_env.simulation.results import Result
+from pull_env.simulation.simulate import BATCHES, simulate
+from pull_env.simulation.statistics import LEVEL, Estimate, estimate, from_error, paired, unclaimed
+
+REPLICATIONS = 8
+LOOKS = 4  # snapshots in each batch, where they are taken
+NEAR = 0.03  # how far from 1 an interval may reach that counts as a limit of 1: fits are no better than that
+REFUSED = 0.001  # a curve is refused where chance would miss the points so far more rarely
+
+METHOD = (
+    "Arrivals and ticks of service do not depend on the policy, so that on the same seed one pooled server "
+    "(M/M/1, E[N] = rho / (1 - rho)) meets the same ones. What is given is its exact mean plus the "
+    "measured difference to it: the same mean, less noise."
+)
+FIT = (
+    "The limit is that of the curve a + b (1 - rho) + c (1 - rho)^2, fitted by weighted least squares to "
+    "the highest loads, as many as chi squared does not refuse. Its error is that of chance, and, in "
+    "quadrature, the step that the limit makes when the lowest of these loads is left out."
+)
+
+Point = tuple[float, float | None, Estimate]  # Load, y, value. y: a threshold that grows; None: 1 - rho
+
+
+@dataclass(frozen=True)
+class Run:
+    """How long to run at a load, and on which seed.
+
+    Attributes:
+        load: rho.
+        customers: Counted, over all replications.
+        warmup: Customers of each replication before the counted ones.
+        seed: One for each load, so that points of a curve are independent; the same for all policies.
+        workers: Threads.
+    """
+
+    load: float
+    customers: int
+    warmup: int
+    seed: int
+    workers: int | None
+
+
+def run_at(load: float, seed: int, relaxations: float, settle: float, workers: int | None) -> Run:
+    """Return the run at a load.
+
+    Args:
+        load: rho.
+        seed: Of this load.
+        relaxations: Relaxation times of the pooled server to count, over all replications; it has most of
+            the noise in E[N].
+        settle: Relaxation times of the pooled server that the warm-up takes.
+        workers: Threads.
+    """
+    customers, whole = (
+        relaxation(load) * relaxations,
+        REPLICATIONS * BATCHES * LOOKS,
+    )  # batches and snapshots divide it
+    return Run(
+        load, whole * math.ceil(customers / whole), math.ceil(settle * relaxation(load)), seed, workers
+    )
+
+
+def relaxation(load: float) -> float:
+    """Return the customers that arrive in a relaxation time of M/M/1, 1 / (mu (1 - sqrt rho)^2)."""
+    return load / (1.0 - math.sqrt(load)) ** 2
+
+
+def measure(scenario: Scenario, policy: str, run: Run) -> Result:
+    """Simulate a policy."""
+    return simulate(
+        scenario,
+        make(policy),
+        run.customers,
+        seed=run.seed,
+        replications=REPLICATIONS,
+        warmup=run.warmup,
+        workers=run.workers,
+    )
+
+
+@cache
+def pooled(run: Run) -> Estimate:
+    """Return E[N] of the pooled server as measured; it serves all n, as a rate is only a unit of time."""
+    return measure(Scenario((Pool(1),), load=run.load), "random", run).mean_number
+
+
+def scaled(result: Result, run: Run) -> Estimate:
+    """Return (1 - rho) E[N] of what was measured by `run`; see METHOD."""
+    control = pooled(run)
+    if not (result.mean_number.samples and control.samples):
+        return unclaimed(REPLICATIONS)  # the drift test speaks against it
+    difference = np.array(paired(result.mean_number, control).samples)
+    return estimate(run.load + (1.0 - run.load) * difference)
+
+
+def select(rows: Sequence[Row], **point: Any) -> list[Row]:
+    """Return the rows whose point has these coordinates, in order of load."""
+    found = [row for row in rows if point.items() <= row["point"].items()]
+    return sorted(found, key=lambda row: float(row["point"]["load"]))
+
+
+def joint(count: int) -> float:
+    """Return the level of each of `count` intervals that hold together at 95 % (Bonferroni)."""
+    return 1.0 - (1.0 - LEVEL) / max(count, 1)
+
+
+def holds(value: Estimate, target: float, level: float) -> bool | None:
+    """Tell whether the interval of `level` holds `target`; None: nothing is claimed."""
+    low, high = value.interval(level)
+    return low <= target <= high if math.isfinite(value.mean) else None
+
+
+def is_one(value: Estimate, level: float) -> bool | None:
+    """Tell whether a limit of (1 - rho) E[N] is 1, up to NEAR.
+
+    None: the interval reaches further, or lies below, where no policy can be, so that the curve does not fit.
+    """
+    low, high = value.interval(level)
+    if low > 1.0 + NEAR:
+        return False
+    return True if low >= 1.0 - NEAR and high <= 1.0 + NEAR else None
+
+
+def limit(points: Sequence[Point]) -> Estimate:
+    """Return (1 - rho) E[N], or another measure, carried to rho = 1; see FIT.
+
+    Where the curve is refused by the four highest loads, or a value is not claimed, nothing is claimed.
+    """
+    if not all(math.isfinite(value.error) and value.error > 0.0 for _, _, value in points):
+        return unclaimed(REPLICATIONS)
+    highest = sorted(points, key=lambda point: -point[0])
+    for used in range(len(highest), 3, -1):
+        curve, shorter = _curve(highest[:used]), _curve(highest[: used - 1])
+        if curve and shorter and stats.chi2.sf(curve[2], used - 3) > REFUSED:
+            return from_error(curve[0], math.hypot(curve[1], shorter[0] - curve[0]), REPLICATIONS)
+    return unclaimed(REPLICATIONS)
+
+
+def _curve(points: Sequence[Point]) -> tuple[float, float, float] | None:
+    """Return a, its standard error, and chi squared of the curve a + b x + c x y, x = 1 - rho.
+
+    None: the points do not tell its terms apart.
+    """
+    x = np.array([1.0 - load for load, _, _ in points])
+    y = np.array([1.0 - load if y is None else y for load, y, _ in points])
+    weight = np.array([1.0 / value.error for _, _, value in points])
+    design = np.column_stack([np.ones(x.size), x, x * y]) * weight[:, None]
+    target = np.array([value.mean for _, _, value in points]) * weight
+    fitted, _, rank, _ = np.linalg.lstsq(design, target, rcond=None)
+    if rank < 3:
+        return None
+    error = math.sqrt(float(np.linalg.inv(design.T @ design)[0, 0]))
+    return float(fitted[0]), error, float(((design @ fitted - target) ** 2).sum())

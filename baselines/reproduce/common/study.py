@@ -1,0 +1,121 @@
+"""What a reproduction is made of: points to measure, from their rows a page with verdicts, and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from pull_env.policy.policy import Policy
+from pull_env.reporting.rows import row
+from pull_env.scenario.scenario import Scenario
+from pull_env.simulation.results import Result
+from pull_env.simulation.statistics import Estimate, from_error, student, unclaimed
+
+Row = Mapping[str, Any]  # what `measured` returns, or what JSON makes of it
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How to measure.
+
+    Attributes:
+        quick: Small sizes and short runs.
+        seed: From 0.
+        workers: Threads; None: one a core.
+        command: The command line that asks for it.
+    """
+
+    quick: bool = False
+    seed: int = 0
+    workers: int | None = None
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A claim of the paper, and what was measured about it.
+
+    Attributes:
+        heading: In a few words.
+        claim: What the paper proves, with its number there.
+        setting: The systems, policies, run lengths and warm-ups, in words.
+        header: Names of the columns, with units.
+        table: Cells as text, one row for each measured point: estimates with intervals, theory beside them.
+        reproduced: Whether the claim holds in these rows; None: the rows do not decide it.
+        verdict: Why, with the numbers that decide it.
+    """
+
+    heading: str
+    claim: str
+    setting: str
+    header: Sequence[str]
+    table: Sequence[Sequence[str]]
+    reproduced: bool | None
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """A paper, and how its headline is reproduced.
+
+    Attributes:
+        name: What the command line calls it; stem of its files.
+        title: Of the page.
+        source: The paper.
+        about: What the paper claims and why it matters, in a few sentences.
+        tasks: Given the setup, the measurements, each a function that returns a row, by `measured`.
+        sections: Given the rows, the page.
+        figure: Given the rows, the picture.
+    """
+
+    name: str
+    title: str
+    source: str
+    about: str
+    tasks: Callable[[Setup], Iterator[Callable[[], Row]]]
+    sections: Callable[[Sequence[Row]], Sequence[Section]]
+    figure: Callable[[Sequence[Row]], Figure]
+
+
+def measured(
+    setup: Setup,
+    scenario: Scenario,
+    policy: Policy,
+    result: Result,
+    point: Mapping[str, Any],
+    extra: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return a row of `pull_env.reporting.rows` with two more keys.
+
+    Args:
+        setup: How it was measured.
+        scenario: What was simulated.
+        policy: What its routers followed.
+        result: What was measured.
+        point: The experiment and its coordinates, plain values.
+        extra: Further measures and what theory says, by name: estimates, numbers and lists of them.
+    """
+    content = row(scenario, policy, result, command=setup.command, workers=setup.workers)
+    further = {name: x.to_dict() if isinstance(x, Estimate) else x for name, x in extra.items()}
+    return {**content, "point": dict(point), "extra": further}
+
+
+def recalled(content: Mapping[str, Any]) -> Estimate:
+    """Return the estimate that a row holds as mean, low, high and count."""
+    mean, high, count = content["mean"], content["high"], content["count"]
+    if mean is None:
+        return unclaimed(count)
+    if high is None:
+        return from_error(mean, float("inf"), count)
+    return from_error(mean, (high - mean) / student(0.95, count) if count > 1 else 0.0, count)
+
+
+def value(row: Row, name: str) -> Estimate:
+    """Return a measure of a row by name: of `extra`, of `measures`, or a kind of messages."""
+    if name in row["extra"]:
+        return recalled(row["extra"][name])
+    measures = row["measures"]
+    return recalled(measures[name] if name in measures else measures["messages"][name])

@@ -1,0 +1,153 @@
+"""Reproduce the headlines of four papers: rows, a figure and a page for each, made by one command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from tyro.conf import FlagCreatePairsOff, Positional, arg
+
+from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.rows import checkout, read_rows, write_rows
+from pull_env.simulation.progress import bar
+from pull_env.simulation.simulate import check
+
+if TYPE_CHECKING:
+    from baselines.reproduce.common.study import Study
+
+DESCRIPTION = """Reproduce the headlines of four papers: measured values beside the theory, with verdicts.
+
+For example:
+  python -m baselines.reproduce stolyar --quick
+  python -m baselines.reproduce all
+  python -m baselines.reproduce all --page"""
+
+STUDIES = {
+    "stolyar": "baselines.reproduce.stolyar.study",
+    "zhou": "baselines.reproduce.zhou.study",
+    "chen-ye": "baselines.reproduce.chen_ye.study",
+    "brightwell-luczak": "baselines.reproduce.brightwell_luczak.study",
+}
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Args:
+    """What to reproduce, and how long."""
+
+    study: Annotated[
+        Positional[Literal["stolyar", "zhou", "chen-ye", "brightwell-luczak", "all"]], arg(metavar="PAPER")
+    ]
+    """stolyar, zhou, chen-ye, brightwell-luczak or all."""
+    quick: FlagCreatePairsOff[bool] = False
+    """Smaller sizes and shorter runs: under two minutes a paper, instead of about five."""
+    page: FlagCreatePairsOff[bool] = False
+    """Measure nothing: make page and figure again, from the rows that are there."""
+    seed: int = 0
+    """Seed of all runs. The same arguments give the same numbers."""
+    workers: int | None = None
+    """Threads; if not given, one a core. The numbers do not depend on it."""
+    out: Path | None = None
+    """Folder for rows, page and figure; if not given, results/reproductions-quick for quick results, and for
+    full ones baselines/reproduce/results in a checkout, results/reproductions elsewhere."""
+
+
+def load(name: str) -> Study:
+    """Return a study by its name in the table."""
+    study: Study = import_module(STUDIES[name]).STUDY
+    return study
+
+
+def folder_of(args: Args) -> Path:
+    """Return the folder for the results: quick ones never land where full ones are kept."""
+    if args.out is not None:
+        return args.out
+    if args.quick:
+        return Path("results") / "reproductions-quick"
+    if (ROOT / ".git").exists():
+        return ROOT / "baselines" / "reproduce" / "results"
+    return Path("results") / "reproductions"
+
+
+def measure(study: Study, args: Args, command: str, folder: Path) -> bool:
+    """Measure all points of a study, and put their rows in the place of earlier ones.
+
+    Returns:
+        Whether all were measured: after an interruption earlier rows stay, and nothing else does.
+    """
+    from baselines.reproduce.common.study import Setup
+
+    tasks = list(study.tasks(Setup(args.quick, args.seed, args.workers, command)))
+    unfinished = folder / f"{study.name}.unfinished.jsonl"
+    unfinished.unlink(missing_ok=True)
+    try:
+        with bar(study.name, len(tasks), sys.stderr.isatty()) as report:
+            for task in tasks:
+                write_rows(unfinished, [task()])
+                report(1)
+        os.replace(unfinished, folder / f"{study.name}.jsonl")
+    except KeyboardInterrupt:
+        return False
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return True
+
+
+def publish(study: Study, folder: Path) -> list[Path]:
+    """Make the page and the figure of a study from its rows in `folder`; return the files written.
+
+    Raises:
+        ValueError: There are no rows, or they cannot be read.
+    """
+    import matplotlib  # takes half a second
+
+    from baselines.reproduce.common.page import page
+
+    rows = read_rows(folder / f"{study.name}.jsonl")
+    if not rows:
+        raise ValueError(f"{folder / study.name}.jsonl holds no rows")
+    text, figure = page(study, rows), study.figure(rows)
+    files = [folder / f"{study.name}.{ending}" for ending in ("md", "png", "svg")]
+    files[0].write_text(text, encoding="utf-8")
+    figure.savefig(files[1])
+    # The same picture gives the same file, and text stays text: outlines take ten times the space.
+    with matplotlib.rc_context({"svg.hashsalt": study.name, "svg.fonttype": "none"}):
+        figure.savefig(files[2], metadata={"Date": None})
+    return files
+
+
+def reproduce(args: Args, command: str) -> int:
+    """Measure, publish, print where to find it, and return the exit status.
+
+    Raises:
+        ValueError: Something that is asked for is not allowed, or there are no rows to make a page from.
+    """
+    check(None, args.seed, 1, None, args.workers)
+    checkout(ROOT)  # before anything is written: rows tell the state of the sources that measured them
+    folder, out = folder_of(args), console()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in STUDIES if args.study == "all" else [args.study]:
+        study = load(name)
+        if not args.page and not measure(study, args, command, folder):
+            out.print(f"Interrupted: {name} was not finished; earlier results stay as they are.", style="red")
+            return 130
+        out.print("Written:", folder / f"{name}.jsonl", *publish(study, folder))
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Reproduce what `arguments`, or the command line, ask for, and return the exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    command = command_line(["-m", "baselines.reproduce", *given])
+    args = tyro.cli(Args, prog="python -m baselines.reproduce", description=DESCRIPTION, args=arguments)
+    return exit_status(lambda: reproduce(args, command))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Stolyar 2017: waiting vanishes under PULL."""

@@ -1,0 +1,98 @@
+"""The picture of `stolyar`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from baselines.reproduce.common.drawing import FONT, STYLES, dress, line, panels, points
+from baselines.reproduce.common.study import Row, value
+from baselines.reproduce.stolyar.sections import chosen, routers, scaled_empty, small_law
+
+CAPTION = (
+    "Filled points: stationary; hollow ones: watched for a short while from an even split of the messages, "
+    "those without a late customer are not drawn. Bars are intervals of 95 % (on a logarithm down to a "
+    "quarter of the mean at most), lines are theory. Two halves: "
+    "finite: rate 1 with buffer 3 and rate 2 with buffer 1; unlimited: rates 0.5 and 1.5. Load 0.9 but where "
+    "it is named; seed {seed}."
+)
+
+
+def figure(rows: Sequence[Row]) -> Figure:
+    """Draw waiting, messages, response and the 1/n law against n, and what growing R does."""
+    seeds = sorted({row["run"]["seed"] for row in rows})
+    result, axes = panels(2, 3, CAPTION.format(seed=", ".join(map(str, seeds))))
+    _by_routers(axes[0], rows, "finite", "late", "finite buffers", "P(wait or block)")
+    _by_routers(axes[1], rows, "unlimited", "late", "unlimited buffers", "P(wait or block)")
+    _by_routers(axes[2], rows, "finite", "total", "finite buffers", "messages a customer")
+    axes[2].axhline(1.0, color="0.4", linewidth=1, zorder=1)
+    _by_routers(axes[3], rows, "finite", "response", "finite buffers", "mean response, time units")
+    for row in chosen(rows, "size", name="finite")[:1]:
+        axes[3].axhline(row["extra"]["fluid response"], color="0.4", linewidth=1, zorder=1)
+    _law(axes[4], rows)
+    _many_routers(axes[5], rows)
+    for ax in axes:
+        ax.legend(fontsize=FONT - 1.5)
+    return result
+
+
+def _by_routers(axes: Axes, rows: Sequence[Row], system: str, measure: str, title: str, y: str) -> None:
+    """Draw a measure against n, a mark for each R; with the 1/n law where it is that of late customers."""
+    axes.set_xscale("log")
+    if measure == "late":
+        axes.set_yscale("log")
+    dress(axes, title, "servers n", y)
+    for style, r in enumerate(routers(chosen(rows, "size", name=system))):
+        for experiment, label, hollow in (("size", f"R = {r}", False), ("watched", "_", True)):
+            found = chosen(rows, experiment, name=system, R=r)
+            drawn = [value(row, measure) for row in found]
+            points(axes, [row["point"]["n"] for row in found], drawn, label, style % len(STYLES), hollow)
+        if measure == "late":
+            found = [row for row in chosen(rows, "size", "watched", name=system, R=r) if small_law(row)]
+            line(axes, *_across(found, lambda row: float(row["extra"]["law late"])), style % len(STYLES))
+    _name_unstable(axes, chosen(rows, "size", name=system))
+
+
+def _name_unstable(axes: Axes, rows: Sequence[Row]) -> None:
+    """Write which points are not drawn as their queues grow."""
+    names = [f"n = {row['point']['n']}, R = {row['point']['R']}" for row in rows if not row["stable"]]
+    if names:
+        text = "queues grow, not drawn:\n" + "\n".join(names)
+        axes.text(0.42, 0.03, text, transform=axes.transAxes, fontsize=FONT - 1, va="bottom")
+
+
+def _across(rows: Sequence[Row], of: Callable[[Row], float]) -> tuple[list[float], list[float]]:
+    ordered = sorted(rows, key=lambda row: row["point"]["n"])
+    return [row["point"]["n"] for row in ordered], [of(row) for row in ordered]
+
+
+def _law(axes: Axes, rows: Sequence[Row]) -> None:
+    found = chosen(rows, "law")
+    axes.set_xscale("log")
+    dress(axes, "equal servers: the 1/n law, c dashed", "servers n", "n (1 - load) P(router empty) / (R - 1)")
+    for style, load in enumerate(sorted({row["scenario"]["content"]["load"] for row in found})):
+        mine = [row for row in found if row["scenario"]["content"]["load"] == load]
+        for k, r in enumerate(routers(mine)):
+            of_r = [row for row in mine if row["point"]["R"] == r]
+            places = [row["point"]["n"] * (1 + 0.08 * k) for row in of_r]  # side by side
+            points(
+                axes,
+                places,
+                [scaled_empty(row) for row in of_r],
+                f"load {load:g}, R = {r}",
+                (style + k) % 4,
+                k > 0,
+            )
+        axes.axhline(mine[0]["extra"]["c"], color=STYLES[style % 4][1], linestyle="--", linewidth=1, zorder=1)
+
+
+def _many_routers(axes: Axes, rows: Sequence[Row]) -> None:
+    found = chosen(rows, "growing R")
+    axes.set_xscale("log")
+    dress(axes, "R = n / 10: the mean field", "servers n", "P(wait or block)")
+    for style, name in enumerate(sorted({row["scenario"]["name"] for row in found})):
+        mine = [row for row in found if row["scenario"]["name"] == name]
+        points(axes, [row["point"]["n"] for row in mine], [value(row, "late") for row in mine], name, style)
+        line(axes, *_across(mine, lambda row: float(row["extra"]["field late"])), style)

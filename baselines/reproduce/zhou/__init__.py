@@ -1,0 +1,1 @@
+"""Zhou, Tan, Shroff 2018: heavy traffic under thresholds."""

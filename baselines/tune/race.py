@@ -1,0 +1,208 @@
+"""A race of candidates: many run short, few run long, all meet the same customers; and a log that can be
+resumed.
+
+The log holds a row for every measurement. A race that goes on from a log measures nothing twice, and as the
+search is seeded it then takes the very course that it would have taken without a stop.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from baselines.tune.search_space import candidate, well_known
+from pull_env.policy.policy import Policy
+from pull_env.reporting.rows import SCHEMA, provenance, read_rows, scenario_content, write_rows
+from pull_env.scenario.scenario import Scenario
+from pull_env.simulation.progress import Report
+from pull_env.simulation.seeds import spawn_seeds
+from pull_env.simulation.simulate import simulate
+from pull_env.simulation.statistics import Estimate, estimate, paired, unclaimed
+
+if TYPE_CHECKING:
+    from optuna import Study, Trial
+
+PURPOSES = ("search", "choose", "report")  # each with a seed of its own
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is simulated.
+
+    Attributes:
+        trials: Candidates that start.
+        shortest: Customers counted at the first rung.
+        rungs: Rungs, as multiples of that; a candidate leaves where it is not among the best fourth so far,
+            or dearer than the best by a paired interval of 95 %.
+        finalists: Candidates of the last rung among which a run of `chosen_by` customers decides.
+        chosen_by: Customers counted for each finalist.
+        reported: Customers counted for the cost that is reported of the winner.
+        warmup: Customers of each replication before those two; None: as many as is usual.
+        replications: Independent runs behind every measurement.
+    """
+
+    trials: int = 240
+    shortest: int = 200_000
+    rungs: tuple[int, ...] = (1, 4, 16)
+    finalists: int = 4
+    chosen_by: int = 4_000_000
+    reported: int = 4_000_000
+    warmup: int | None = None
+    replications: int = 8
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a measurement found: the cost a customer, and whether it was stable."""
+
+    cost: Estimate
+    stable: bool
+
+
+class Log:
+    """Measurements on one scenario, each written to a file as it ends, and none made twice.
+
+    Attributes:
+        path: The file.
+        scenario: What is measured on.
+        plan: How much.
+        workers: Threads, as `simulate` takes them.
+        seeds: By purpose.
+        begun: Whether the file holds anything.
+    """
+
+    def __init__(self, path: Path, scenario: Scenario, plan: Plan, seed: int, workers: int | None) -> None:
+        """Read what was measured before.
+
+        Raises:
+            ValueError: The file holds measurements of something else.
+        """
+        self.path, self.scenario, self.plan, self.workers = path, scenario, plan, workers
+        self.seeds = {purpose: spawn_seeds(seed, 1, f"tune {purpose}")[0] for purpose in PURPOSES}
+        rows = read_rows(path) if drop_half_a_line(path) else []
+        plain = {**asdict(plan), "rungs": list(plan.rungs)}
+        self._head = {"scenario": scenario_content(scenario), "plan": plain, "seeds": self.seeds}
+        if rows and {name: rows[0].get(name) for name in self._head} != self._head:
+            raise ValueError(
+                f"{path} is of another scenario, plan or seed: name another folder, or delete it"
+            )
+        if rows and rows[0]["package"]["commit"] != provenance("", 1)["package"]["commit"]:
+            raise ValueError(f"{path} was measured by another version: name another folder, or delete it")
+        self.begun = bool(rows)
+        self._known = {self._key(row["policy"]["sha256"], row["run"]): row for row in rows[1:]}
+
+    def begin(self, command: str) -> None:
+        """Write the first row, of what all others share, unless there is one."""
+        threads = min(self.workers or os.cpu_count() or 1, self.plan.replications)
+        if not self.begun:
+            write_rows(self.path, [{**provenance(command, threads), **self._head}])
+        self.begun = True
+
+    @property
+    def measurements(self) -> int:
+        """How many there are."""
+        return len(self._known)
+
+    def measure(self, policy: Policy, purpose: str, customers: int, warmup: int | None) -> Measured:
+        """Return the cost of a policy: measured now, unless it was before."""
+        run: dict[str, Any] = {
+            "purpose": purpose,
+            "seed": self.seeds[purpose],
+            "customers": customers,
+            "warmup": warmup,
+        }
+        key = self._key(policy.digest, run)
+        if key not in self._known:
+            found = simulate(
+                self.scenario,
+                policy,
+                customers,
+                seed=run["seed"],
+                replications=self.plan.replications,
+                warmup=warmup,
+                workers=self.workers,
+            )
+            measured = {"cost": list(found.cost.samples), "stable": found.stable, "seconds": found.seconds}
+            content = {"content": policy.to_dict(), "sha256": policy.digest}
+            self._known[key] = {"schema": SCHEMA, "policy": content, "run": run, **measured}
+            write_rows(self.path, [self._known[key]])
+        row = self._known[key]
+        return Measured(estimate(row["cost"]) if row["stable"] else unclaimed(0), row["stable"])
+
+    @staticmethod
+    def _key(digest: str, run: dict[str, Any]) -> tuple[Any, ...]:
+        return digest, *(run[name] for name in ("purpose", "customers", "warmup"))
+
+
+def drop_half_a_line(path: Path) -> bool:
+    """Cut off the line that a process was killed in, if it was; return whether the file is there."""
+    if not path.is_file():
+        return False
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        path.write_bytes(content[:whole])
+    return True
+
+
+def race(log: Log, report: Report) -> list[Policy]:
+    """Return the finalists, the cheapest of the last rung first; `report` is told of every candidate."""
+    scenario, plan = log.scenario, log.plan
+    best: dict[int, Estimate] = {}  # by rung
+    finished: dict[Policy, float] = {}
+    study = _study(log.seeds["search"])
+    for parameters in well_known(scenario):
+        study.enqueue_trial(parameters)
+
+    def objective(trial: Trial) -> float:
+        from optuna import TrialPruned
+
+        policy = candidate(trial, scenario)
+        cost = math.nan
+        for rung in plan.rungs:
+            customers = rung * plan.shortest
+            found = log.measure(policy, "search", customers, customers // (2 * plan.replications))
+            if not found.stable:
+                raise TrialPruned
+            cost, leader = found.cost.mean, best.setdefault(rung, found.cost)
+            trial.report(cost, rung)
+            if cost < leader.mean:
+                best[rung] = found.cost
+            elif rung < plan.rungs[-1] and (paired(found.cost, leader).low > 0.0 or trial.should_prune()):
+                raise TrialPruned
+        finished[policy] = cost
+        return cost
+
+    study.optimize(objective, plan.trials, callbacks=[lambda study, trial: report(1)])
+    return sorted(finished, key=finished.__getitem__)[: plan.finalists]
+
+
+def _study(seed: int) -> Study:
+    """Return an empty study whose suggestions depend on `seed` and on what it is told alone."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna.create_study(
+        sampler=optuna.samplers.TPESampler(seed=seed, n_startup_trials=16),
+        pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=4),
+    )
+
+
+def choose(log: Log, finalists: list[Policy], report: Report) -> Policy:
+    """Return the finalist of least cost in a long run, on customers that the search did not meet.
+
+    Raises:
+        ValueError: No finalist is stable.
+    """
+    costs = {}
+    for policy in finalists:
+        found = log.measure(policy, "choose", log.plan.chosen_by, log.plan.warmup)
+        if found.stable:
+            costs[policy] = found.cost.mean
+        report(1)
+    if not costs:
+        raise ValueError(f"no policy was found that is stable on {log.scenario.name}: more trials may help")
+    return min(costs, key=costs.__getitem__)

@@ -1,0 +1,193 @@
+"""Tune a policy by hand's means: the best of many on a scenario, as TOML; what a learned router must beat."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import tyro
+from tyro.conf import FlagCreatePairsOff
+
+from baselines.leaderboard.report import shown
+from baselines.tune.race import Log, Plan, choose, race
+from pull_env.policy.policy import Policy
+from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.rows import provenance
+from pull_env.scenario.scenario import load_scenario, scenario_names
+from pull_env.simulation.progress import bar
+from pull_env.simulation.results import Result
+from pull_env.simulation.simulate import check, simulate
+
+DESCRIPTION = """Tune a policy for a scenario: messages to take, probes, stopping wait, announcements, memory.
+
+Candidates meet the same customers; many run short, few run long. The winner is chosen on other customers
+than it was found on, and its cost is measured on others still. What was measured is kept: the same command
+goes on where it was stopped.
+
+For example:
+  python -m baselines.tune --scenario two-speeds
+  python -m baselines.tune --scenario mine.toml --quick
+  python -m baselines.leaderboard --scenario two-speeds --policy results/tune/two-speeds.toml pandora"""
+
+PLAN = Plan()
+QUICK = Plan(trials=40, shortest=50_000, finalists=2, chosen_by=400_000, reported=400_000)
+ABOUT = """# The best policy that a search found for the scenario named below, by the command below.
+# The cost is that of an arriving customer, measured on customers that the search never met.
+"""
+
+
+@dataclass(frozen=True)
+class Args:
+    """What to tune for, and how long."""
+
+    scenario: tuple[str, ...] = ()
+    """Names of presets, or paths of TOML files; if not given, all presets."""
+    quick: FlagCreatePairsOff[bool] = False
+    """Fewer candidates and shorter runs: a few seconds, for a try."""
+    trials: int | None = None
+    """Candidates that start; if not given, 240 (quick: 40)."""
+    seed: int = 0
+    """Seeds the search, and the customers it meets."""
+    workers: int | None = None
+    """Threads; if not given, one a core. The numbers do not depend on it."""
+    out: Path = Path("results") / "tune"
+    """Folder for NAME.toml, the winner, and NAME.jsonl, a row for every measurement."""
+
+
+def plan_of(args: Args) -> Plan:
+    """Return how much is simulated.
+
+    Raises:
+        ValueError: An argument is not allowed.
+    """
+    check(None, args.seed, 1, None, args.workers)
+    plan = QUICK if args.quick else PLAN
+    if args.trials is not None and args.trials < 1:
+        raise ValueError(f"trials is {args.trials}: it must be a whole number from 1")
+    return replace(plan, trials=args.trials or plan.trials)
+
+
+def open_logs(args: Args, plan: Plan) -> list[Log]:
+    """Return the logs of what is left to do; nothing is written yet.
+
+    Raises:
+        ValueError: A scenario is not allowed, or there is nothing left to do: winners are never replaced.
+    """
+    scenarios = [load_scenario(name) for name in args.scenario or scenario_names()]
+    logs: list[Log] = []
+    done: list[Log] = []
+    for scenario in scenarios:
+        if scenario.replay is not None:
+            raise ValueError(f"{scenario.name} replays a trace once: to tune, set arrivals.block")
+        if [other.name for other in scenarios].count(scenario.name) > 1:
+            raise ValueError(f"scenario {scenario.name} is given twice: each must differ from the others")
+        winner = args.out / f"{scenario.name}.toml"
+        large = max(1, round(scenario.servers / 5000))  # where more servers must fill, all runs are longer
+        longer = replace(plan, shortest=large * plan.shortest)
+        log = Log(winner.with_suffix(".jsonl"), scenario, longer, args.seed, args.workers)
+        (done if winner.exists() else logs).append(log)
+        if winner.exists() and not log.begun:
+            raise ValueError(f"{winner} is there already: name another folder, or delete it")
+    if not logs:
+        raise ValueError(f"{done[0].path.with_suffix('.toml')} is there already: name another folder")
+    return logs
+
+
+def winner_of(log: Log) -> tuple[Policy, Result]:
+    """Return the best policy that a search finds, and what it reaches on customers of its own.
+
+    Raises:
+        ValueError: No stable policy was found.
+    """
+    plan, scenario = log.plan, log.scenario
+    with bar(f"tuning for {scenario.name}", plan.trials + plan.finalists + 1, sys.stderr.isatty()) as report:
+        winner = choose(log, race(log, report), report)
+        result = simulate(
+            scenario,
+            winner,
+            plan.reported,
+            seed=log.seeds["report"],
+            replications=plan.replications,
+            warmup=plan.warmup,
+            workers=log.workers,
+        )
+        report(1)
+    if not result.stable:
+        raise ValueError(
+            f"what was found for {scenario.name} is not stable on other customers: more trials may help"
+        )
+    return winner, result
+
+
+def as_toml(log: Log, winner: Policy, result: Result, command: str) -> str:
+    """Return the winner as a policy file, with a table of how it was found and what it costs."""
+    import tomli_w
+
+    made, scenario = provenance(command, 1), log.scenario
+    about = {
+        "command": command,
+        "time": made["time"],
+        "package": made["package"],
+        "versions": {"python": made["machine"]["python"], **made["versions"]},
+        "scenario": {"name": scenario.name, "version": scenario.version, "sha256": scenario.digest},
+        "search": {"candidates": log.plan.trials, "measurements": log.measurements, "seeds": log.seeds},
+        "run": {"customers": result.customers, "warmup": result.warmup, "replications": result.replications},
+        "cost": result.cost.to_dict(),
+        "wait": result.wait.to_dict(),
+        "messages": result.messages["total"].to_dict(),
+    }
+    return ABOUT + tomli_w.dumps(_given({**winner.to_dict(), "about": about}))
+
+
+def _given(value: Any) -> Any:
+    """Return a JSON value without what is None: TOML cannot say it, and all such fields default to it."""
+    if isinstance(value, dict):
+        return {key: _given(item) for key, item in value.items() if item is not None}
+    return [_given(item) for item in value] if isinstance(value, list) else value
+
+
+def tune(args: Args, command: str) -> int:
+    """Tune for every scenario asked for, write and print the winners, and return the exit status.
+
+    Raises:
+        ValueError: Something that is asked for is not allowed, or no stable policy was found.
+    """
+    for needed in ("optuna", "tomli_w"):
+        if find_spec(needed) is None:
+            raise ValueError(f"{needed} is missing: pip install 'pull-env[tune]'")
+    import optuna  # noqa: F401  so that rows tell its version
+
+    logs, out = open_logs(args, plan_of(args)), console()
+    for log in logs:
+        log.begin(command)
+        try:
+            winner, result = winner_of(log)
+        except KeyboardInterrupt:
+            out.print(
+                f"Interrupted: {log.path} keeps what was measured; the same command goes on from there."
+            )
+            return 130
+        path = log.path.with_suffix(".toml")
+        path.write_text(as_toml(log, winner, result, command), encoding="utf-8")
+        sent = shown(result.messages["total"])
+        out.print(
+            f"{log.scenario.name}: cost {shown(result.cost)}, wait {shown(result.wait)}, messages {sent}"
+        )
+        out.print("Written:", path, log.path)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Tune what `arguments`, or the command line, ask for, and return the exit status."""
+    called = ["-m", "baselines.tune", *(arguments or ())]
+    command = command_line(sys.orig_argv[1:] if arguments is None else called)
+    args = tyro.cli(Args, prog="python -m baselines.tune", description=DESCRIPTION, args=arguments)
+    return exit_status(lambda: tune(args, command))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""The books of routers that play mixtures: what each plays in a period, what it saw and what it paid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pull_env.envs.base import Observation
+from pull_env.kernels.envs import control
+from pull_env.policy.catalog import mean_service_time
+from pull_env.scenario.scenario import Scenario
+from pull_env.simulation.kernel_data.state_arrays import Array
+from pull_env.simulation.kernel_data.view import View, local_size, observation_names
+from pull_env.simulation.simulator import Floats
+
+LONGEST_RESERVATION = 4.0  # mean service times
+SHARPNESS = 4  # power that turns a number of the box into a weight
+PERIOD_NAMES = ("wait", "blocked", "messages")
+
+
+def control_names(scenario: Scenario) -> tuple[str, ...]:
+    """Return the name of every entry of an observation of `ControlEnv`."""
+    finds = [f"pool {pool}: found a message" for pool in range(len(scenario.pools))]
+    return (*observation_names(scenario), *finds, *(f"period: {name}" for name in PERIOD_NAMES))
+
+
+class Books:
+    """What routers play in a period, and what each of them saw and paid: the arrays of a CONTROL record.
+
+    Attributes:
+        accounts: (R,) ACCOUNT, sums over the customers of each router.
+        seen: (R, L + J) float64, sums of what they saw.
+        mixtures: (R, A) float64, the weights of the steps.
+        chains: (R, A, CHAIN_STEPS) STEP, what the actions mean to each router.
+    """
+
+    def __init__(self, scenario: Scenario, view: View) -> None:
+        """Allocate for the routers of `scenario` and the actions of `view`."""
+        R, J, entries = scenario.routers, len(scenario.pools), local_size(scenario)
+        self._service = mean_service_time(scenario)
+        self.chains: Array = np.repeat(view.chains[None], R, axis=0)
+        self._patient = view.chains["stop_at"] >= 0  # (A, CHAIN_STEPS) probes that the action may end
+        self.mixtures: Floats = np.zeros((R, view.chains.shape[0]))
+        self.accounts: Array = np.zeros(R, control.ACCOUNT)
+        self.seen: Floats = np.zeros((R, entries + J))
+        self._record: Array = np.zeros(1, control.CONTROL)
+        self._record["entries"] = entries
+        self._link()
+
+    @property
+    def address(self) -> int:
+        """What the kernels know the record by."""
+        return int(self._record.ctypes.data)
+
+    def open(self, actions: Floats) -> None:
+        """Begin a period in which the routers play `actions`, (A + 1,) for all or (R, A + 1)."""
+        self.mixtures[:] = mixture(actions[..., :-1])
+        waits = (1.0 + actions[..., -1]) / 2 * LONGEST_RESERVATION * self._service
+        self.chains["stop_at"][:, self._patient] = waits[..., None]
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was added up."""
+        self.accounts[:] = 0
+        self.seen[:] = 0.0
+
+    def observe_all(self) -> Observation:
+        """Return the means over the customers of all routers, (L + J + 3,) float32."""
+        return self._observe(self.seen.sum(axis=0), int(self.accounts["sights"].sum()), self.accounts)
+
+    def observe_one(self, router: int) -> Observation:
+        """Return the means over the customers of `router`, (L + J + 3,) float32."""
+        return self._observe(self.seen[router], int(self.accounts["sights"][router]), self.accounts[[router]])
+
+    def means(self, accounts: Array) -> dict[str, Any]:
+        """Return the number of customers in `accounts`, and the means over them; 0 where there is none."""
+        customers = int(accounts["customers"].sum())
+        names = ("cost", "wait", "blocked", "messages")
+        return {"customers": customers} | {
+            name: float(accounts[name].sum()) / max(customers, 1) for name in names
+        }
+
+    def _observe(self, seen: Floats, sights: int, accounts: Array) -> Observation:
+        means = self.means(accounts)
+        wait, messages = means["wait"] / self._service, means["messages"]
+        period = (wait / (1 + wait), means["blocked"], messages / (1 + messages))
+        return np.append(seen / sights, period).astype(np.float32)
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
+        self.__dict__.update(attributes)
+        self._link()
+
+    def _link(self) -> None:
+        """Write the addresses of all arrays where the kernels read them."""
+        for name in ("mixtures", "chains", "accounts", "seen"):
+            self._record[name] = getattr(self, name).ctypes.data
+
+
+def mixture(numbers: Floats) -> Floats:
+    """Return the mixtures, (..., A) weights of sum 1, that an agent means by `numbers` from -1 to 1."""
+    weights = ((1.0 + numbers) / 2) ** SHARPNESS
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), 1.0 / weights.shape[-1])

@@ -1,0 +1,125 @@
+"""`evaluate`: score any agent with `predict` as `simulate` scores a policy, on the same streams."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from typing import Any, Protocol
+
+from pull_env.envs.base import whole
+from pull_env.envs.router import RouterEnv
+from pull_env.envs.vector import RouterVectorEnv
+from pull_env.policy.policy import Policy, Send, Step, Take
+from pull_env.scenario.scenario import Scenario, as_scenario
+from pull_env.simulation.progress import bar
+from pull_env.simulation.results import Recorder, Result, summarise
+from pull_env.simulation.simulate import BATCHES, check, plan
+from pull_env.simulation.warmup import warmup_customers
+
+
+class Agent(Protocol):
+    """What Stable-Baselines3 calls a model; its actions are entries of the catalog of `Router-v0`."""
+
+    def predict(self, observation: Any, *, deterministic: bool = False) -> tuple[Any, Any]:
+        """Return actions, (runs,), for observations, (runs, size); and a state that is not used."""
+        ...
+
+
+def evaluate(
+    agent: Agent,
+    scenario: Scenario | str,
+    customers: int | None = None,
+    *,
+    seed: int = 0,
+    replications: int = 16,
+    warmup: int | None = None,
+    fill: Policy | None = None,
+    fill_customers: int | None = None,
+    deterministic: bool = True,
+    progress: bool = False,
+    **env: Any,
+) -> Result:
+    """Let `agent` route the customers of `scenario`, and measure what `simulate` measures.
+
+    The replications run side by side, so that the agent is asked once for all of them. Replication k uses the
+    streams of (seed, k), as in `simulate`: `estimates.paired` compares the two.
+
+    Each first runs through the warm-up of `simulate` under `fill`, at the speed of the kernel, and from there
+    the agent plays `warmup` customers that are not counted.
+
+    Args:
+        agent: A model of Stable-Baselines3 or sb3-contrib, or whatever has its `predict`; one that takes
+            `action_masks` is given them.
+        scenario: The system; a preset's name or the path of a TOML file as well.
+        customers: Counted customers over all replications, rounded up to whole batches; None: 400,000, or a
+            whole trace.
+        seed: From 0. Use one that was not trained on.
+        replications: Independent runs.
+        warmup: Customers of each replication that the agent routes before the counted ones; None: as many as
+            are counted, or none of a trace.
+        fill: Whose steps place the customers before those; None: PULL with a fallback by rate.
+        fill_customers: How many, a replication; None: the warm-up of `simulate`, or none of a trace.
+        deterministic: Whether the agent takes its best action, or samples.
+        progress: Whether to show a progress bar on standard error.
+        **env: Further arguments of `pull_env/Router-v0`, those that the agent was trained with.
+
+    Raises:
+        ValueError: An argument is not allowed, or the agent does not fit the env.
+    """
+    scenario = as_scenario(scenario)
+    check(customers, seed, replications, warmup, None)
+    if fill_customers is None:
+        fill_customers = warmup_customers(scenario, None) if scenario.replay is None else 0
+    whole("fill_customers", fill_customers, least=0)
+    if scenario.replay is None:
+        customers = customers or 400_000
+        warmup = -(-customers // replications) if warmup is None else warmup
+    warmup, batch = plan(scenario, None, customers, replications, warmup)
+    each = warmup + BATCHES * batch
+    envs = RouterVectorEnv(
+        replications, autoreset_mode="Disabled", scenario=scenario, customers=each + 1, **env
+    )  # a trace may end with the last customer, and its counts are still to be read
+    _fits(agent, envs.envs[0])
+    masked = "action_masks" in inspect.signature(agent.predict).parameters
+    started = time.perf_counter()
+    steps = _pull(envs.envs[0]) if fill is None else fill.steps
+    for k in range(replications):
+        envs.call_one(k, "reset", seed=seed, options={"episode": k})
+        if fill_customers:
+            envs.call_one(k, "skip", steps, fill_customers)
+    seen = envs.observations()
+    recorders: list[Recorder] = []
+    with bar(f"agent on {scenario.name}", each, progress) as report:
+        for customer in range(each):
+            if customer == warmup:
+                recorders = [Recorder(one.simulator) for one in envs.envs]
+            elif recorders and (customer - warmup) % batch == 0:
+                _mark(recorders)
+            extra = {"action_masks": envs.action_masks()} if masked else {}
+            actions, _ = agent.predict(seen, deterministic=deterministic, **extra)
+            seen = envs.step(actions)[0]
+            report(1)
+        _mark(recorders)
+    counts = [recorder.counts() for recorder in recorders]
+    return summarise(scenario, counts, seed=seed, warmup=warmup, seconds=time.perf_counter() - started)
+
+
+def _pull(env: RouterEnv) -> tuple[Step, ...]:
+    """Return the steps of PULL with a fallback by rate; or that alone, where servers announce nothing."""
+    return (Send(weights="rate"),) if env.announce is None else (Take(), Send(weights="rate"))
+
+
+def _mark(recorders: list[Recorder]) -> None:
+    for recorder in recorders:
+        recorder.mark()
+
+
+def _fits(agent: Agent, env: RouterEnv) -> None:
+    """Refuse a model of Stable-Baselines3 that was made for other spaces than those of `env`."""
+    for name in ("observation_space", "action_space"):
+        expected, given = getattr(agent, name, None), getattr(env, name)
+        if expected is not None and expected != given:
+            raise ValueError(
+                f"the agent's {name} is {expected}: on {env.scenario.name} it must be {given}; an agent "
+                "fits scenarios with as many pools as it was trained on, and the same catalog and observation"
+            )

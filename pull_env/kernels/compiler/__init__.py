@@ -1,0 +1,1 @@
+"""What knows the compiler: decorators, intrinsics, records at addresses."""

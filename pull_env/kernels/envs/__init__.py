@@ -1,0 +1,1 @@
+"""A step of an env, and of a batch of envs."""

@@ -1,0 +1,57 @@
+"""The turn of an agent that sees every server and names the one to use.
+
+Layout of the observation: four blocks of n entries: queue lengths, rates, buffers, messages held.
+"""
+
+from __future__ import annotations
+
+from pull_env.kernels.compiler.jit import entry, kernel
+from pull_env.kernels.envs.observe import flag_at, part, stamp, view_at, write
+from pull_env.kernels.faults.server_health import is_open
+from pull_env.kernels.run import assign, messages_sent, settle_turn
+from pull_env.kernels.state import STALE, TROUBLED, has, head_of, place_of, pool_of, server_of
+
+SERVER_ENTRIES = 4
+
+
+@entry
+def dispatch(system: int, server: int, looks: int, view: int) -> None:
+    """Send the customer at hand to `server`, after `looks` messages; run on to the next, and show it."""
+    head = head_of(system)
+    router, before = head.router, messages_sent(system)
+    head.probes += looks
+    if has(system, TROUBLED):
+        head.asking = 2.0 * head.delay if looks > 0 else 0.0
+    assign(system, router, server)
+    settle_turn(system, before, view)
+    observe_servers(system, head.router if head.router >= 0 else router, view)
+
+
+@entry
+def observe_servers(system: int, router: int, view: int) -> None:
+    """Write the state of every server, and what `router` holds, to the arrays of `view`: O(n)."""
+    n, room = head_of(system).n, 0
+    for server in range(n):
+        place = server_of(system, server)
+        pool = pool_of(system, place.pool)
+        write(view, server, part(float(place.queue), 1.0))
+        write(view, n + server, pool.rate / view_at(view, 0).fastest)
+        able = is_open(system, server) if has(system, TROUBLED) else True
+        write(view, 2 * n + server, part(float(pool.buffer), 1.0) if able else 0.0)  # 1 if unlimited: float32
+        write(view, 3 * n + server, 1.0 if holds(system, router, server) else 0.0)
+        able &= place.queue < pool.buffer
+        flag_at(view_at(view, 0).mask, server).value = able
+        room += able
+    if room == 0:
+        for server in range(n):
+            flag_at(view_at(view, 0).mask, server).value = 1
+    stamp(system, view)
+
+
+@kernel
+def holds(system: int, router: int, server: int) -> bool:
+    """Return whether `router` holds a pull-message of `server`."""
+    if head_of(system).threshold == 0:
+        return False
+    out = place_of(system, router, server).value >= 0
+    return bool(out and (has(system, STALE | TROUBLED) or server_of(system, server).holder == router))

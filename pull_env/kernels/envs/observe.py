@@ -1,0 +1,195 @@
+"""What the router at hand knows, as numbers in [0, 1]; for a critic in training, the state of the system too.
+
+An env owns a VIEW record. It says where the observation and the mask of real actions are to be written, and
+holds the constants that they need. Layout of the observation: J blocks of POOL_ENTRIES, one block of
+ROUTER_ENTRIES; with the state J blocks of POOL_STATE_ENTRIES and one of STATE_ENTRIES follow.
+`pull_env.simulation.kernel_data.view` names every entry, and has written those that never change, as well as the marks
+of the actions that are always real.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pull_env.kernels.compiler.jit import entry, kernel, records
+from pull_env.kernels.routing.level_index import count_above
+from pull_env.kernels.routing.memory import look_back
+from pull_env.kernels.state import (
+    head_of,
+    pool_of,
+    real_at,
+    router_of,
+)
+
+POOL_ENTRIES, ROUTER_ENTRIES = 9, 4
+POOL_CONSTANTS = 3  # the first entries of a pool
+POOL_STATE_ENTRIES, STATE_ENTRIES = 5, 4
+CHAIN_STEPS = 2  # steps of an action: what it means, and the step to fall back on
+
+VIEW = np.dtype(
+    [
+        # addresses
+        ("system", np.int64),  # the head of the system in view
+        ("observation", np.int64),  # (entries,) float32
+        ("mask", np.int64),  # (actions,) int8  1: the action means now what it says
+        ("outcome", np.int64),  # (1,) OUTCOME
+        ("chains", np.int64),  # (actions, CHAIN_STEPS) STEP
+        ("doubtful", np.int64),  # (doubts,) DOUBT
+        ("gaps", np.int64),  # (R,) float64  nominal mean time between a router's arrivals, in ticks
+        ("aspects", np.int64),  # (J,) ASPECT
+        # constants
+        ("actions", np.int64),
+        ("doubts", np.int64),
+        ("with_state", np.int64),  # 1: append the state; needs KEEP_QUEUE_INDEX
+        ("fastest", np.float64),  # largest rate of a pool
+        ("wait_price", np.float64),
+        ("message_price", np.float64),
+        ("block_price", np.float64),
+        # the episode
+        ("left", np.int64),  # customers until its end; 0: it has ended, or not begun
+    ],
+    align=True,
+)
+
+ASPECT = np.dtype(  # how a pool is observed
+    [
+        # what is observed as 1/2
+        ("held", np.float64),  # messages
+        ("queue", np.float64),  # remembered
+        ("age", np.float64),  # in ticks, of that memory, and of messages
+        ("answer", np.float64),  # recent mean wait by probes, in time units
+        # the rows of the doubtful actions that mean this pool
+        ("first", np.int64),
+        ("end", np.int64),
+    ]
+)
+
+# An action that is not always real, and what it needs: one of these bits is enough.
+DOUBT = np.dtype([("action", np.int64), ("needs", np.int64)])
+HELD, KNOWN, ANNOUNCED = 1, 2, 4  # a message; a remembered server; a server that announced itself last
+
+OUTCOME = np.dtype(
+    [
+        ("cost", np.float64),  # of the step: wait or blocking, and messages
+        ("wait", np.float64),  # of the customer placed; 0 if it was blocked
+        ("lost", np.bool_),  # whether it was blocked, or will be lost with a server that fails
+        ("messages", np.int64),  # sent from its arrival to the next one
+        ("router", np.int64),  # now asked; -1: the customers have come to an end
+        ("time", np.float64),  # now, in time units
+    ],
+    align=True,
+)
+
+view_at, outcome_at = records(VIEW), records(OUTCOME)
+aspect_at, doubt_at = records(ASPECT), records(DOUBT)
+ENTRY_BYTES = np.dtype(np.float32).itemsize
+entry_at, flag_at = records(np.dtype([("value", np.float32)])), records(np.dtype([("value", np.int8)]))
+
+
+@entry
+def observe(system: int, router: int, view: int) -> None:
+    """Write what `router` sees now to the arrays of `view`: O(J), and O(R) more with the state.
+
+    `router` is the one at hand, or the last one asked where the customers have come to an end.
+    """
+    sight, able, any_able, end = view_at(view, 0), 0, 0, 0
+    for pool in range(head_of(system).J):
+        aspect = aspect_at(sight.aspects, pool)
+        able, end = observe_pool(system, router, pool, view), aspect.end
+        mark_real_actions(view, aspect.first, end, able)
+        any_able |= able
+    any_able |= ANNOUNCED if router_of(system, router).last >= 0 else 0
+    mark_real_actions(view, end, sight.doubts, any_able)
+    observe_router(system, router, view)
+    if sight.with_state:
+        observe_state(system, router, view)
+    stamp(system, view)
+
+
+@kernel
+def stamp(system: int, view: int) -> None:
+    """Write who is asked now, and when."""
+    head, outcome = head_of(system), outcome_at(view_at(view, 0).outcome, 0)
+    outcome.router = head.router
+    outcome.time = head.now * head.tick
+
+
+@kernel
+def write(view: int, k: int, value: float) -> None:
+    """Set entry `k` of the observation."""
+    entry_at(view_at(view, 0).observation, k).value = value
+
+
+@kernel
+def part(value: float, half: float) -> float:
+    """Map [0, inf] to [0, 1], and `half` to 1/2: value / (half + value)."""
+    return 1.0 - half / (half + value)  # a server known from the start was last heard of an infinite time ago
+
+
+@kernel
+def observe_pool(system: int, router: int, pool: int, view: int) -> int:
+    """Write what `router` knows of `pool`; its size, rate and buffer are written already.
+
+    Returns:
+        The bits HELD and KNOWN.
+    """
+    mine, half = look_back(system, router, pool), aspect_at(view_at(view, 0).aspects, pool)
+    able = (HELD if mine.held > 0 else 0) | (KNOWN if mine.best >= 0 else 0)
+    held, answer, idle = float(mine.held), mine.answer, mine.idle
+    queue = float(mine.least) if mine.best >= 0 else np.inf
+    age = head_of(system).now - mine.when if mine.best >= 0 else np.inf
+    held, queue = part(held, half.held), part(queue, half.queue)
+    age, answer = part(age, half.age), part(answer, half.answer)
+    entries = view_at(view, 0).observation + (pool * POOL_ENTRIES + POOL_CONSTANTS) * ENTRY_BYTES
+    entry_at(entries, 0).value = held
+    entry_at(entries, 1).value = queue
+    entry_at(entries, 2).value = age
+    entry_at(entries, 3).value = answer
+    entry_at(entries, 4).value = idle
+    entry_at(entries, 5).value = part(head_of(system).now - mine.came, half.age) if mine.held > 0 else 1.0
+    return able
+
+
+@kernel
+def observe_router(system: int, router: int, view: int) -> None:
+    """Write what `router` knows beyond the pools; the price of a message and the load are written already."""
+    own, at = router_of(system, router), head_of(system).J * POOL_ENTRIES
+    gap, recent, empty = real_at(view_at(view, 0).gaps, router).value, own.gap, own.empty
+    write(view, at, part(gap, recent) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
+    write(view, at + 1, empty)
+
+
+@kernel
+def observe_state(system: int, router: int, view: int) -> None:
+    """Write what only a simulator sees."""
+    head = head_of(system)
+    at = head.J * POOL_ENTRIES + ROUTER_ENTRIES
+    for pool in range(head.J):
+        size = pool_of(system, pool).size
+        for queue in range(POOL_STATE_ENTRIES):
+            servers = count_above(head.by_queue, pool, queue)
+            if queue + 1 < POOL_STATE_ENTRIES:  # the last entry counts all longer queues as well
+                servers -= count_above(head.by_queue, pool, queue + 1)
+            write(view, at + pool * POOL_STATE_ENTRIES + queue, servers / size)
+    at += head.J * POOL_STATE_ENTRIES
+    out, starved = 0, 0
+    for other in range(head.R):
+        held = router_of(system, other).held
+        out += held
+        starved += held == 0
+    write(view, at, starved / head.R)
+    write(view, at + 1, router_of(system, router).held / max(out, 1))
+    write(view, at + 2, head.phase)
+    write(view, at + 3, head.closed / head.n)
+
+
+@kernel
+def mark_real_actions(view: int, first: int, end: int, able: int) -> None:
+    """Write the marks of the doubtful actions `first` to `end` - 1: 0 where none of their needs is in `able`.
+
+    There one would only do what it falls back on.
+    """
+    mask, doubtful = view_at(view, 0).mask, view_at(view, 0).doubtful
+    for k in range(first, end):
+        doubt = doubt_at(doubtful, k)
+        flag_at(mask, doubt.action).value = (doubt.needs & able) != 0

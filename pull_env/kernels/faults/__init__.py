@@ -1,0 +1,1 @@
+"""What only systems with faults or slow messages do."""

@@ -1,0 +1,128 @@
+"""What happens when servers fail and return, pools are drained and added, and routers restart."""
+
+from __future__ import annotations
+
+import math
+
+from pull_env.kernels.announce import announce, forget, withdraw
+from pull_env.kernels.compiler.jit import entry, kernel
+from pull_env.kernels.faults.events import schedule
+from pull_env.kernels.faults.server_health import RESTARTS, exponential, is_open, pace, uptime
+from pull_env.kernels.messages import drop
+from pull_env.kernels.random import bits
+from pull_env.kernels.routing.memory import forget_all
+from pull_env.kernels.state import (
+    CLOSE,
+    FAULTS,
+    KEEP_LAW,
+    OPEN,
+    REPEAT,
+    RESTART,
+    STALE,
+    SWITCH,
+    condition_of,
+    drain_at,
+    has,
+    head_of,
+    health_of,
+    law_of,
+    list_of,
+    pool_of,
+    router_of,
+    server_of,
+    slot_of,
+)
+
+
+@entry
+def begin(system: int) -> None:
+    """Schedule what will happen in a system just started, where all servers are up and announced."""
+    head = head_of(system)
+    head.key = bits(system, FAULTS)
+    for server in range(head.n):
+        health = health_of(system, server)
+        health.until = health.work_until = uptime(system, server, 0)
+        health.slow_until = pace(system, server, 0)
+        schedule(system, health.until, SWITCH, server, -1, 0)
+        holder = server_of(system, server).holder
+        if holder >= 0:
+            schedule(system, head.repeat, REPEAT, server, holder, health.announcement)
+    for router in range(head.R):
+        plan_restart(system, router, 0)
+    for k in range(head.drainings):
+        drain = drain_at(head.drains, k)
+        schedule(system, drain.when, OPEN if drain.opens else CLOSE, drain.pool, -1, 0)
+
+
+@kernel
+def switch(system: int, server: int) -> None:
+    """Let `server` fail, which tells nobody, or return, when it announces itself if it is available."""
+    health = health_of(system, server)
+    health.period += 1
+    health.until += uptime(system, server, health.period)
+    schedule(system, health.until, SWITCH, server, -1, 0)
+    down = health.period & 1
+    if condition_of(system, server_of(system, server).pool).open:
+        head_of(system).closed += 1 if down else -1
+    if down:
+        forget(system, server)
+    else:
+        appear(system, server)
+
+
+@kernel
+def appear(system: int, server: int) -> None:
+    """Let a server that may accept customers again announce itself if it is available."""
+    spot, threshold = server_of(system, server), head_of(system).threshold
+    if threshold > 0 and spot.holder < 0 and spot.queue < threshold and is_open(system, server):
+        announce(system, server)
+
+
+@kernel
+def open_pool(system: int, pool: int) -> None:
+    """Add a pool that was drained."""
+    condition_of(system, pool).open = 1
+    first = pool_of(system, pool).start
+    for server in range(first, first + pool_of(system, pool).size):
+        head_of(system).closed -= 1 - (health_of(system, server).period & 1)
+        appear(system, server)
+
+
+@kernel
+def close_pool(system: int, pool: int) -> None:
+    """Drain a pool: its servers accept nothing more, and withdraw messages where that is the protocol."""
+    condition_of(system, pool).open = 0
+    first = pool_of(system, pool).start
+    for server in range(first, first + pool_of(system, pool).size):
+        head_of(system).closed += 1 - (health_of(system, server).period & 1)
+        if server_of(system, server).holder < 0:
+            continue
+        if has(system, STALE):
+            forget(system, server)
+        else:
+            withdraw(system, -1, server)
+
+
+@kernel
+def plan_restart(system: int, router: int, number: int) -> None:
+    """Schedule the next restart of `router`, `number` of which are over."""
+    head = head_of(system)
+    if head.restart < math.inf:
+        time = exponential(system, RESTARTS, router, number) * head.restart
+        schedule(system, head.now + time, RESTART, -1, router, number)
+
+
+@kernel
+def restart(system: int, router: int, number: int) -> None:
+    """Let `router` forget its messages, its memory, and what probes taught it."""
+    for pool in range(head_of(system).J):
+        mine = list_of(system, router, pool)
+        while mine.held > 0:
+            drop(system, router, slot_of(system, router, pool, mine.held - 1).value)
+        mine.answer = mine.idle = 0.0
+        if has(system, KEEP_LAW):
+            law = law_of(system, router, pool)
+            law.told, law.reservation = 0, 0.0
+    router_of(system, router).last = -1
+    forget_all(system, router)
+    plan_restart(system, router, number + 1)

@@ -1,0 +1,117 @@
+"""When servers of a troubled system fail, return, or are slow: fixed by the key of the run.
+
+So failures are the same for all policies on one seed, and the future of a server is known when a customer
+joins it: as it is FCFS, its wait and its service are fixed then, stops included.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.state import AGAIN, LOST, condition_of, head_of, health_of, pool_of, server_of, work_of
+
+FAILURES, SLOWNESS, RESTARTS = range(3)  # processes of alternating periods, numbered from 0
+PROCESSES = 3
+MOST_TRIES = 1000  # after so many interruptions a service that starts anew each time is resumed
+U = np.uint64
+GOLDEN, FIRST, SECOND = U(0x9E3779B97F4A7C15), U(0xBF58476D1CE4E5B9), U(0x94D049BB133111EB)
+S11, S27, S30, S31 = U(11), U(27), U(30), U(31)
+
+
+@kernel
+def mix(word: np.uint64) -> np.uint64:
+    """Return 64 bits that look random: the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    word = (word ^ (word >> S30)) * FIRST
+    word = (word ^ (word >> S27)) * SECOND
+    return word ^ (word >> S31)
+
+
+@kernel
+def exponential(system: int, process: int, item: int, period: int) -> float:
+    """Return an exponential number of mean 1 for a period of a process of a server or router."""
+    drawn = mix(mix(head_of(system).key + U(item * PROCESSES + process) * GOLDEN) + U(period) * GOLDEN)
+    return -math.log((float(drawn >> S11) + 1.0) * 2.0**-53)
+
+
+@kernel
+def uptime(system: int, server: int, period: int) -> float:
+    """Return how long a period of `server` lasts in which it is up, or one of odd number, down."""
+    condition = condition_of(system, server_of(system, server).pool)
+    mean = condition.down if period & 1 else condition.up
+    return exponential(system, FAILURES, server, period) * mean if mean < math.inf else math.inf
+
+
+@kernel
+def pace(system: int, server: int, period: int) -> float:
+    """Return how long a period of `server` lasts in which it is fast, or one of odd number, slow."""
+    condition = condition_of(system, server_of(system, server).pool)
+    mean = condition.slow if period & 1 else condition.normal
+    return exponential(system, SLOWNESS, server, period) * mean if mean < math.inf else math.inf
+
+
+@kernel
+def is_open(system: int, server: int) -> bool:
+    """Return whether `server` accepts customers: it is up, and not drained."""
+    health = health_of(system, server)
+    up = (health.period & 1 == 0) & (head_of(system).now < health.until)
+    return up & (condition_of(system, server_of(system, server).pool).open != 0)
+
+
+@kernel
+def stay(system: int, server: int, found: int) -> float:
+    """Return when the customer at hand will start its service at `server`, where it found `found` customers.
+
+    How long it will be in service is written to `head.service`; to `head.doomed`, if it will be lost there.
+    """
+    head, health = head_of(system), health_of(system, server)
+    starts = head.now if found == 0 else work_of(system, server).clear
+    service = serve_through(system, server, starts, head.size) if starts < failure(system, server) else 0.0
+    head.doomed = starts >= failure(system, server) or service == math.inf
+    if head.doomed:
+        head.failed += 1
+        starts = min(starts, health.until)
+        service = health.until - starts
+    head.service = service
+    return float(starts)
+
+
+@kernel
+def failure(system: int, server: int) -> float:
+    """Return when those who are at `server` now will be lost with it; inf where they are not."""
+    return health_of(system, server).until if head_of(system).customers == LOST else math.inf
+
+
+@kernel
+def serve_through(system: int, server: int, starts: float, need: float) -> float:
+    """Return how long `server` takes from `starts` for a requirement, its stops and slow periods included.
+
+    The periods at the end of its work are kept, as its next customer starts no sooner.
+
+    Returns:
+        That time; inf: it will fail before, and its customers will be lost.
+    """
+    head, health = head_of(system), health_of(system, server)
+    pool = server_of(system, server).pool
+    rate, factor = pool_of(system, pool).rate, condition_of(system, pool).factor
+    now, left, tries = starts, need, 0
+    while True:
+        while health.work_until <= now:
+            health.work_period += 1
+            health.work_until += uptime(system, server, health.work_period)
+        while health.slow_until <= now:
+            health.slow_period += 1
+            health.slow_until += pace(system, server, health.slow_period)
+        speed = rate * factor if health.slow_period & 1 else rate
+        end = min(health.work_until, health.slow_until)
+        up = health.work_period & 1 == 0
+        if up and left / speed <= end - now:
+            return left / speed if now == starts else now - starts + left / speed
+        if end >= failure(system, server):
+            return math.inf
+        left -= speed * (end - now) if up else 0.0
+        if head.customers == AGAIN and up and end == health.work_until and tries < MOST_TRIES:
+            left, tries = need, tries + 1
+        now = end

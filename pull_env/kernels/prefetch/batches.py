@@ -1,0 +1,72 @@
+"""Memory that a system will need is fetched while others take their turns: random numbers tell what it is."""
+
+from __future__ import annotations
+
+from pull_env.kernels.compiler.intrinsics import prefetch, prefetch_far
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.messages import held_of, slot_picked
+from pull_env.kernels.random import HALF, LOW, below, peek, pool_of_tick, server_at_random, weighted_pool
+from pull_env.kernels.state import (
+    ARRIVALS,
+    INTEGER,
+    LIST,
+    MESSAGES,
+    POLICY,
+    ROUTER,
+    SERVER,
+    TAKE,
+    head_of,
+    pool_of,
+    step_at,
+)
+
+ROUTER_BYTES, LIST_BYTES = ROUTER.itemsize, LIST.itemsize
+SERVER_BYTES, INTEGER_BYTES = SERVER.itemsize, INTEGER.itemsize
+
+
+@kernel
+def fetch(address: int, size: int) -> None:
+    """Fetch `size` bytes, which are needed soon, but not next."""
+    for line in range(0, size, 64):
+        prefetch_far(address + line)
+
+
+@kernel
+def fetch_drawn(system: int, chain: int) -> None:
+    """Fetch what the next random numbers point at, where it is known what they will be used for."""
+    if head_of(system).router >= 0:  # a trace may have ended
+        fetch_chosen(system, chain)
+        fetch_tick(system)
+
+
+@kernel
+def fetch_tick(system: int) -> None:
+    """Fetch the server whose clock ticks next, and who gets its message, if that is what happens next."""
+    head, drawn = head_of(system), peek(system, ARRIVALS)
+    if drawn & LOW < head.arrival_cut:
+        return
+    pool = pool_of_tick(system, drawn & LOW)
+    place = pool_of(system, pool)
+    prefetch(head.servers + (place.start + below(drawn >> HALF, place.size)) * SERVER_BYTES)
+    if head.threshold > 0:
+        router = below(peek(system, MESSAGES) & LOW, head.R)
+        prefetch(head.routers + router * ROUTER_BYTES)
+        prefetch(head.lists + (router * head.J + pool) * LIST_BYTES)
+
+
+@kernel
+def fetch_chosen(system: int, chain: int) -> None:
+    """Fetch the server that the first step at `chain` draws, or the slot of the message that it takes."""
+    head, step, drawn = head_of(system), step_at(chain, 0), peek(system, POLICY)
+    if step.kind == TAKE and held(system, step.pool) > 0:
+        k = below(drawn & LOW, held(system, step.pool))
+        prefetch(head.slots + slot_picked(system, head.router, step.pool, k) * INTEGER_BYTES)
+    else:
+        pool = step.pool if step.pool >= 0 else weighted_pool(system, drawn >> HALF)
+        prefetch(head.servers + server_at_random(system, pool, drawn) * SERVER_BYTES)
+
+
+@kernel
+def held(system: int, pool: int) -> int:
+    """Return how many messages of `pool` (-1: of all) the router at hand holds."""
+    return held_of(system, head_of(system).router, pool)

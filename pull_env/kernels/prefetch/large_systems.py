@@ -1,0 +1,110 @@
+"""A large system's memory is fetched before it is needed: random numbers tell what that is, some draws ahead.
+
+Each event touches a server at random. Where servers take more memory than lies close to the processor, a run
+would wait for them most of its time. So a loop that looks AHEAD draws its numbers long before they are used
+(`stream.bits`), and here is what they will be used for. A wrong guess costs time, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pull_env.kernels.compiler.intrinsics import prefetch
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.messages import slot_chosen
+from pull_env.kernels.random import (
+    HALF,
+    LOW,
+    below,
+    drawn_server,
+    fill_ring,
+    number_ahead,
+    pool_of_tick,
+    rewind,
+    weighted_router,
+)
+from pull_env.kernels.state import (
+    ARRIVALS,
+    COMING,
+    DRAWN_AHEAD,
+    INTEGER,
+    POLICY,
+    SERVER_BYTES,
+    head_of,
+    integer_at,
+    pool_of,
+    ring_of,
+)
+
+# Customers ahead at which a message is fetched, and then the server that it names. How many messages a router
+# holds changes meanwhile, and with it which one is taken: so neither is fetched sooner than it must be.
+MESSAGE_AHEAD, SENDER_AHEAD = 8, 3
+INTEGER_BYTES = INTEGER.itemsize
+
+
+@kernel
+def look_ahead(system: int) -> None:
+    """Begin to look ahead."""
+    for which in (ARRIVALS, POLICY, COMING):
+        ring_of(system, which).place = ring_of(system, which).end = 0
+    fill_ring(system, ARRIVALS)
+    fill_ring(system, POLICY)
+    for k in range(DRAWN_AHEAD):
+        expect(system, number_ahead(system, ARRIVALS, k).value)
+
+
+@kernel
+def look_no_further(system: int) -> None:
+    """Move the streams back to where they stand for whoever does not look ahead."""
+    rewind(system, ARRIVALS)
+    rewind(system, POLICY)
+
+
+@kernel
+def expect(system: int, drawn: Any) -> None:
+    """Note the number `drawn` if it will bring a customer."""
+    head, coming = head_of(system), ring_of(system, COMING)
+    number_ahead(system, COMING, coming.end - coming.place).value = drawn
+    coming.end += drawn & LOW < head.arrival_cut  # no branch: it could not be foreseen
+
+
+@kernel
+def foresee_tick(system: int) -> None:
+    """Fetch the server of the tick drawn last; one of an arrival has none, but to ask would take longer."""
+    drawn = number_ahead(system, ARRIVALS, -1).value
+    pool = pool_of(system, pool_of_tick(system, drawn & LOW))
+    foresee_server(system, pool.start + below(drawn >> HALF, pool.size))
+    expect(system, drawn)
+
+
+@kernel
+def foresee_drawn(system: int, pool: int, weights: int) -> None:
+    """Fetch the server of `pool` that the number drawn last picks, if it will be used for that."""
+    foresee_server(system, drawn_server(system, pool, weights, number_ahead(system, POLICY, -1).value))
+
+
+@kernel
+def foresee_taken(system: int, step: Any) -> None:
+    """Fetch the message that `step` takes for a customer to come, and the server of one that comes sooner."""
+    prefetch(cell_for(system, step, MESSAGE_AHEAD))
+    foresee_server(system, integer_at(cell_for(system, step, SENDER_AHEAD), 0).value)
+
+
+@kernel
+def cell_for(system: int, step: Any, k: int) -> int:
+    """Return the address of the cell that names the server `step` takes for the k-th customer to come."""
+    drawn = number_ahead(system, POLICY, k).value
+    slot = slot_chosen(system, router_of_coming(system, k), step.pool, step.order, drawn)
+    return head_of(system).slots + max(slot, 0) * INTEGER_BYTES
+
+
+@kernel
+def router_of_coming(system: int, k: int) -> Any:
+    """Return the router of the k-th customer to come."""
+    return weighted_router(system, number_ahead(system, COMING, k - 1).value >> HALF)
+
+
+@kernel
+def foresee_server(system: int, server: int) -> None:
+    """Fetch what lies of `server` in the array of servers."""
+    prefetch(head_of(system).servers + server * SERVER_BYTES)

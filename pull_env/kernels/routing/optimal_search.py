@@ -1,0 +1,63 @@
+"""Search for a short queue: which server to ask next, and when another answer is not worth its price."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.faults.entry import ASK, aside
+from pull_env.kernels.messages import contains
+from pull_env.kernels.random import bits, drawn_server
+from pull_env.kernels.routing.probe_answers import note_answer
+from pull_env.kernels.state import POLICY, RATE, TROUBLED, asked_of, has, head_of, law_of, pool_of, server_of
+
+
+@kernel
+def search(system: int, router: int, step: Any) -> int:
+    """Ask a server drawn by rate, then in the pool of least reservation wait, until the best is no longer.
+
+    The first one is drawn so, as the router would not hear again of a pool that it once found slow.
+    """
+    at_most = min(step.at_most, head_of(system).n)
+    best, least, asked = -1, math.inf, 0
+    while asked < at_most:
+        pool = most_promising(system, router, asked) if asked > 0 else -1
+        if best >= 0 and pool >= 0 and least <= law_of(system, router, pool).reservation:
+            break
+        server = drawn_server(system, pool, RATE, bits(system, POLICY))
+        while contains(head_of(system).asked, asked, server):
+            server = drawn_server(system, pool, RATE, bits(system, POLICY))
+        asked_of(system, asked).value = server
+        asked += 1
+        head_of(system).answers = asked
+        if not has(system, TROUBLED):
+            head_of(system).probes += 2
+        elif aside(system, ASK, server, 1) == 0.0:
+            continue
+        queue, pool = server_of(system, server).queue, server_of(system, server).pool
+        note_answer(system, router, server, queue, step)
+        wait = queue / pool_of(system, pool).rate
+        best = server if wait < least else best
+        least = min(wait, least)
+    return best if best >= 0 else int(asked_of(system, 0).value)  # nobody answered
+
+
+@kernel
+def most_promising(system: int, router: int, asked: int) -> int:
+    """Return the pool of least reservation wait, of those with servers that were not asked."""
+    pool, least = -1, math.inf
+    for j in range(head_of(system).J):
+        wait = law_of(system, router, j).reservation
+        if (pool < 0 or wait < least) and asked_in(system, j, asked) < pool_of(system, j).size:
+            pool, least = j, wait
+    return pool
+
+
+@kernel
+def asked_in(system: int, pool: int, asked: int) -> int:
+    """Return how many of the first `asked` servers asked are of `pool`."""
+    count = 0
+    for k in range(asked):
+        count += server_of(system, asked_of(system, k).value).pool == pool
+    return count

@@ -1,0 +1,67 @@
+"""What the answers of servers tell a router: running means for its view, and a law of waits to search by.
+
+The law of a pool is that of its last ANSWERS answers, each as likely as the others; it follows load and speed
+as they change, and assumes nothing about queues. The reservation wait that goes with it is kept up to date.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.routing.memory import remember
+from pull_env.kernels.state import (
+    ANSWERS,
+    KEEP_LAW,
+    KEEP_MEMORY,
+    KEEP_VIEW,
+    answer_of,
+    has,
+    law_of,
+    list_of,
+    pool_of,
+    server_of,
+)
+
+RECENT = 1 / 16  # weight of the latest in a router's running means
+
+
+@kernel
+def note_answer(system: int, router: int, server: int, queue: int, step: Any) -> None:
+    """Keep what an answer tells the router; a probe that recalls remembers its answers at its end."""
+    if has(system, KEEP_MEMORY) and not step.recall:
+        remember(system, router, server, queue)
+    pool = server_of(system, server).pool
+    if has(system, KEEP_VIEW):
+        mine = list_of(system, router, pool)
+        mine.answer += RECENT * (queue / pool_of(system, pool).rate - mine.answer)
+        mine.idle += RECENT * ((1.0 if queue == 0 else 0.0) - mine.idle)
+    if has(system, KEEP_LAW):
+        law = law_of(system, router, pool)
+        answer_of(system, router, pool, law.told % ANSWERS).value = queue
+        law.told += 1
+        rate = pool_of(system, pool).rate
+        law.reservation = reservation(system, router, pool, step.price * rate) / rate
+
+
+@kernel
+def reservation(system: int, router: int, pool: int, price: float) -> float:
+    """Return the s for which E[(s - Q)+] is `price`, Q being the queue of the next answer of a told pool.
+
+    To ask is worth its price where the best so far is longer than s. By Newton's method from above, where all
+    queues are shorter than s; as the expectation is convex, and linear between queues, it stops at the exact
+    value, after no more steps than there are answers.
+    """
+    count = min(law_of(system, router, pool).told, ANSWERS)
+    s, before = math.inf, count + 1
+    while True:
+        total, shorter = 0, 0
+        for k in range(count):
+            queue = answer_of(system, router, pool, k).value
+            below = queue < s
+            total += queue if below else 0
+            shorter += below
+        if not 0 < shorter < before:  # as many as before; by rounding perhaps none, or some more again
+            return s
+        s, before = (price * count + total) / shorter, shorter

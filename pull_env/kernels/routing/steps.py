@@ -1,0 +1,310 @@
+"""The steps a router can take for the customer at hand; each returns a server, or -1 where it cannot act."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.faults.entry import ASK, BEST_OPEN, aside
+from pull_env.kernels.messages import choose, contains, drop
+from pull_env.kernels.prefetch.large_systems import foresee_drawn, foresee_taken
+from pull_env.kernels.random import LOW, below, bits, drawn_server
+from pull_env.kernels.routing.level_index import count_lowest, lowest_level, pick_lowest
+from pull_env.kernels.routing.memory import length_at, recall, remember, time_at
+from pull_env.kernels.routing.optimal_search import search
+from pull_env.kernels.routing.probe_answers import note_answer
+from pull_env.kernels.state import (
+    AHEAD,
+    BY_DELAY,
+    BY_QUEUE_THEN_SPEED,
+    BY_WORK,
+    CALENDAR,
+    CYCLE,
+    INSPECT,
+    KEEP_LAW,
+    KEEP_MEMORY,
+    KEEP_QUEUE_INDEX,
+    LAST,
+    LOOKUP,
+    POLICY,
+    PROBE,
+    RATE,
+    RECALL,
+    SEARCH,
+    SEND,
+    STALE,
+    TAKE,
+    TROUBLED,
+    asked_of,
+    has,
+    head_of,
+    integer_at,
+    list_of,
+    memory_of,
+    pool_of,
+    router_of,
+    server_of,
+    silent_of,
+    work_of,
+)
+
+
+@kernel
+def serve(system: int, router: int, step: Any) -> int:
+    """Return the server that `step` gives the customer at `router`; -1 if the step cannot act."""
+    if step.kind == TAKE:
+        return take(system, router, step)
+    if step.kind == PROBE:
+        return probe(system, router, step)
+    if step.kind == SEND:
+        return send(system, step)
+    if has(system, KEEP_QUEUE_INDEX) and step.kind == INSPECT:
+        return inspect(system, step)
+    if step.kind == CYCLE:
+        return cycle(system, router, step)
+    if has(system, KEEP_MEMORY) and step.kind == RECALL:
+        return recall(system, router, step.pool)
+    if step.kind == LAST:
+        return int(router_of(system, router).last)
+    if step.kind == LOOKUP:
+        return look_up(system, step)
+    if has(system, KEEP_LAW) and step.kind == SEARCH:
+        return search(system, router, step)
+    return -1
+
+
+@kernel
+def take(system: int, router: int, step: Any) -> int:
+    """Choose a server whose pull-message `router` holds. The message is used up when the server ceases to be
+    available.
+
+    That is when `assign` withdraws it; a stale message is used up at once. It promises a length below the
+    threshold, and that is what the router remembers.
+    """
+    if has(system, AHEAD):
+        foresee_taken(system, step)
+    server = choose(system, router, step.pool, step.order)
+    if server >= 0:
+        if has(system, STALE):
+            drop(system, router, server)
+        if has(system, KEEP_MEMORY):
+            remember(system, router, server, head_of(system).threshold - 1)
+    return server
+
+
+@kernel
+def send(system: int, step: Any) -> int:
+    """Choose a server at random."""
+    server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
+    if has(system, AHEAD):
+        foresee_drawn(system, step.pool, step.weights)
+    return server
+
+
+@kernel
+def probe(system: int, router: int, step: Any) -> int:
+    """Ask servers one at a time until one promises a wait of `stop_at` or less; return the best."""
+    population = head_of(system).n if step.pool < 0 else pool_of(system, step.pool).size
+    at_most = step.at_most if step.replace else min(step.at_most, population)
+    best, least, speed, asked = -1, math.inf, 0.0, 0
+    while asked < at_most:
+        server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
+        while not step.replace and contains(head_of(system).asked, asked, server):
+            server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
+        if has(system, AHEAD):
+            foresee_drawn(system, step.pool, step.weights)
+        asked_of(system, asked).value = server
+        asked += 1
+        head_of(system).answers = asked
+        if has(system, TROUBLED):
+            answers = aside(system, ASK, server, step.stop_at >= 0.0) != 0.0
+            silent_of(system, asked - 1).value = not answers
+            if not answers:
+                continue
+        else:
+            head_of(system).probes += 2
+        queue, pool = server_of(system, server).queue, server_of(system, server).pool
+        rate = pool_of(system, pool).rate
+        note_answer(system, router, server, queue, step)
+        value = promise(queue, rate, step.rank)
+        if has(system, CALENDAR) and step.rank == BY_WORK:
+            value = work_left(system, server)
+        faster = (value == least) & (rate > speed) & (step.rank == BY_QUEUE_THEN_SPEED)
+        better = (value < least) | faster  # no branch: it could not be foreseen
+        best = server if better else best
+        least = value if better else least
+        speed = rate if better else speed
+        if step.stop_at >= 0.0 and queue / rate <= step.stop_at:
+            break
+    if has(system, KEEP_MEMORY) and step.recall:
+        best = better_remembered(system, router, step, best, asked)
+        remember_answers(system, router, asked)
+    if has(system, TROUBLED) and best < 0:
+        best = int(asked_of(system, 0).value)  # nobody answered
+    return best
+
+
+@kernel
+def remember_answers(system: int, router: int, asked: int) -> None:
+    """Remember the servers just asked: at the end, as entries that make room were to be considered."""
+    for k in range(asked):
+        server = asked_of(system, k).value
+        if has(system, TROUBLED) and silent_of(system, k).value:
+            continue
+        remember(system, router, server, server_of(system, server).queue)
+
+
+@kernel
+def better_remembered(system: int, router: int, step: Any, best: int, asked: int) -> int:
+    """Return the best of the servers remembered if it is better than `best` of those asked, else `best`.
+
+    -1 for `best`: none answered.
+    """
+    least, speed, fresh = math.inf, 0.0, math.inf
+    if best >= 0:
+        speed = pool_of(system, server_of(system, best).pool).rate
+        least = promise(server_of(system, best).queue, speed, step.rank)
+    for group in range(head_of(system).G):
+        row = memory_of(system, router, group)
+        for k in range(head_of(system).M):
+            server, when = int(integer_at(row, k).value), time_at(system, row, k).value
+            if server < 0:
+                continue
+            pool = server_of(system, server).pool
+            if step.pool >= 0 and step.pool != pool:
+                continue
+            rate = pool_of(system, pool).rate
+            value = promise(length_at(system, row, k).value, rate, step.rank)
+            if value > least:
+                continue
+            if value == least:
+                faster = step.rank == BY_QUEUE_THEN_SPEED and rate > speed
+                slower = step.rank == BY_QUEUE_THEN_SPEED and rate < speed
+                if slower or (not faster and when <= fresh):
+                    continue
+            if not contains(head_of(system).asked, asked, server):
+                best, least, speed, fresh = server, value, rate, when
+    return best
+
+
+@kernel
+def work_left(system: int, server: int) -> float:
+    """Return the unfinished work at `server` in time units (calendar clock)."""
+    return max(work_of(system, server).clear - head_of(system).now, 0.0)
+
+
+@kernel
+def inspect(system: int, step: Any) -> int:
+    """Look at all servers and return the best, a random one of equals: O(J) by the index of queue lengths.
+
+    By work O(n), but where servers are idle: these have the least; and where some accept nothing.
+    """
+    head = head_of(system)
+    head.probes += 2 * head.n
+    head.answers = -1
+    if has(system, TROUBLED):
+        head.asking += 2.0 * head.delay  # full information is never lost, and takes a mean time
+        if head.closed > 0:
+            return int(aside(system, BEST_OPEN, step.rank, 0))
+    if has(system, CALENDAR) and step.rank == BY_WORK and not any_idle(system):
+        return least_work(system)
+    J, index = head_of(system).J, head_of(system).by_queue
+    least, speed = merit(system, 0, step.rank)
+    for j in range(1, J):
+        value, rate = merit(system, j, step.rank)
+        if value < least or (value == least and rate > speed):
+            least, speed = value, rate
+    ties = 0
+    for j in range(J):
+        if merit(system, j, step.rank) == (least, speed):
+            ties += count_lowest(index, j)
+    k = below(bits(system, POLICY) & LOW, ties)
+    for j in range(J):
+        if merit(system, j, step.rank) == (least, speed):
+            if k < count_lowest(index, j):
+                return pick_lowest(index, j, pool_of(system, j).start + pool_of(system, j).size, k)
+            k -= count_lowest(index, j)
+    return -1
+
+
+@kernel
+def merit(system: int, pool: int, rank: int) -> tuple[float, float]:
+    """Return what the best server of `pool` is compared by: smaller first value, then larger second."""
+    queue, rate = lowest_level(head_of(system).by_queue, pool), pool_of(system, pool).rate
+    return promise(queue, rate, rank), rate if rank == BY_QUEUE_THEN_SPEED else 0.0
+
+
+@kernel
+def promise(queue: int, rate: float, rank: int) -> float:
+    """Return what servers are compared by, the least being best: the delay at a length, or the length."""
+    return (queue + 1) / rate if rank == BY_DELAY else float(queue)
+
+
+@kernel
+def any_idle(system: int) -> bool:
+    """Return whether a server is idle."""
+    least = 1
+    for j in range(head_of(system).J):
+        least = min(least, lowest_level(head_of(system).by_queue, j))
+    return least == 0
+
+
+@kernel
+def look_up(system: int, step: Any) -> int:
+    """Look at the servers that `step` pays for, and return what the table holds for their queue lengths."""
+    head, at = head_of(system), 0
+    head.probes += 2 * step.at_most
+    head.answers = -1
+    if has(system, TROUBLED) and step.at_most > 0:
+        head.asking += 2.0 * head.delay
+    for server in range(head.n):
+        limit = integer_at(head.limits, server).value
+        at = at * (limit + 1) + min(server_of(system, server).queue, limit)
+    return integer_at(head.table, at).value
+
+
+@kernel
+def least_work(system: int) -> int:
+    """Return a server of least unfinished work, a random one of equals: O(n)."""
+    least, ties = work_left(system, 0), 1
+    for server in range(1, head_of(system).n):
+        work = work_left(system, server)
+        if work < least:
+            least, ties = work, 1
+        elif work == least:
+            ties += 1
+    k = below(bits(system, POLICY) & LOW, ties)
+    for server in range(head_of(system).n):
+        if work_left(system, server) == least:
+            if k == 0:
+                return server
+            k -= 1
+    return -1
+
+
+@kernel
+def cycle(system: int, router: int, step: Any) -> int:
+    """Return the next server of the router's round robin: over all servers, or smoothly weighted by rate.
+
+    Weighted: each pool earns its capacity at every turn, the richest pool serves and pays for all, and within
+        the pool the servers take turns. So a server's share is its rate over the capacity, spread as evenly
+        as can be.
+    """
+    if step.weights != RATE:
+        holder = router_of(system, router)
+        server = holder.cycle
+        holder.cycle = server + 1 if server + 1 < head_of(system).n else 0
+        return int(server)
+    richest, total = 0, 0.0
+    for j in range(head_of(system).J):
+        p = pool_of(system, j)
+        list_of(system, router, j).credit += p.rate * p.size
+        total += p.rate * p.size
+        if list_of(system, router, j).credit > list_of(system, router, richest).credit:
+            richest = j
+    chosen, p = list_of(system, router, richest), pool_of(system, richest)
+    chosen.credit -= total
+    server = chosen.cycle
+    chosen.cycle = server + 1 if server + 1 < p.size else 0
+    return int(p.start + server)

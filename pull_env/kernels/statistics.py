@@ -1,0 +1,68 @@
+"""What a run counts: areas in time, customers by what they found, and the law of the wait.
+
+With the Markov clock the wait of a customer that found q customers has the Erlang(q, rate) law, so the counts
+of q by pool say all: mean and quantiles follow without the noise of realised service times. With the calendar
+the realised wait is binned by its logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pull_env.kernels.compiler.jit import entry, kernel
+from pull_env.kernels.state import (
+    CALENDAR,
+    SHORT,
+    WAIT_BINS_PER_OCTAVE,
+    WAIT_OCTAVES,
+    count_at,
+    has,
+    head_of,
+    pool_of,
+)
+
+FIRST_OCTAVE = WAIT_OCTAVES[0]
+BINS = (WAIT_OCTAVES[1] - WAIT_OCTAVES[0]) * WAIT_BINS_PER_OCTAVE + 1
+
+
+@entry
+def settle_all(system: int) -> None:
+    """Bring the areas of all pools up to now; call it before they are read.
+
+    A customer adds the time from its arrival to its departure. So with times counted from `since`, when they
+    were settled last, an arrival subtracts its time from the area, a departure adds its own, and whoever is
+    inside now adds the time now: one addition an event, and no product.
+    """
+    head = head_of(system)
+    for j in range(head.J):
+        pool = pool_of(system, j)
+        pool.area += pool.inside * (head.now - head.since)
+        pool.busy_area += pool.busy * (head.now - head.since)
+    head.since = head.now
+
+
+@kernel
+def count_accepted(system: int, pool: int, queue: int, wait: float) -> None:
+    """Count a customer that was accepted by a server of `pool` at which it found `queue` customers."""
+    p = pool_of(system, pool)
+    p.accepted += 1
+    p.waited += queue > 0
+    p.found += queue
+    level = min(queue, head_of(system).Q - 1)
+    if has(system, CALENDAR):
+        p.wait += wait
+        level = wait_bin(wait)
+    law = head_of(system).short_law
+    if level >= SHORT:
+        law, level = head_of(system).long_law, level - SHORT
+    count_at(law, level * head_of(system).J + pool).value += 1
+
+
+@kernel
+def wait_bin(wait: float) -> int:
+    """Return the bin of a realised wait: 0 for none, else by octave and linearly within the octave."""
+    if wait <= 0.0:
+        return 0
+    mantissa, exponent = math.frexp(wait)  # wait = mantissa 2^exponent, mantissa in [.5, 1)
+    within = int((mantissa - 0.5) * (2 * WAIT_BINS_PER_OCTAVE))
+    return min(max((exponent - FIRST_OCTAVE) * WAIT_BINS_PER_OCTAVE + within + 1, 1), BINS - 1)

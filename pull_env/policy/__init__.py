@@ -1,0 +1,1 @@
+"""Policies as data: chains of steps, pull protocols, networks, and the catalog of actions."""

@@ -1,0 +1,83 @@
+"""The catalog: the steps that a learned router chooses from. An action is an index into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pull_env.policy.policy import (
+    Last,
+    PolicyError,
+    Probe,
+    Recall,
+    Send,
+    Step,
+    Take,
+    check_steps,
+    step_from_dict,
+)
+from pull_env.scenario.scenario import Scenario
+
+MOST_PROBED = 8
+RESERVATION_WAITS = (0.0, 0.5, 1.0, 2.0)  # in mean service times
+
+
+def mean_service_time(scenario: Scenario) -> float:
+    """Return n / capacity: the mean service time of the servers, each weighted by its rate, in time units."""
+    return scenario.servers / scenario.capacity
+
+
+def default_catalog(
+    scenario: Scenario, reservation_waits: Sequence[float] = RESERVATION_WAITS
+) -> tuple[Step, ...]:
+    """Return the 3J + w (J + 1) steps that envs offer for J pools and w reservation waits.
+
+    Take, recall and send, each for every pool; then probe, first in every pool and last over all servers in
+    proportion to their rates, each at every reservation wait.
+
+    Args:
+        scenario: The system.
+        reservation_waits: In mean service times.
+    """
+    pools = range(len(scenario.pools))
+    places = [*({"pool": pool} for pool in pools), {"weights": "rate"}]
+    waits = [wait * mean_service_time(scenario) for wait in reservation_waits]
+    return (
+        *(Take(pool) for pool in pools),
+        *(Recall(pool) for pool in pools),
+        *(Send(pool) for pool in pools),
+        *(
+            Probe(**place, at_most=MOST_PROBED, stop_at=wait, rank="delay")  # type: ignore[arg-type]
+            for place in places
+            for wait in waits
+        ),
+    )
+
+
+def as_catalog(catalog: Sequence[Step | Mapping[str, Any]] | None, scenario: Scenario) -> tuple[Step, ...]:
+    """Return the steps that `catalog` holds or describes; None gives the default.
+
+    Raises:
+        PolicyError: It holds no step, or one that is not valid or names a pool that the scenario does not
+            have.
+    """
+    if catalog is None:
+        return default_catalog(scenario)
+    if isinstance(catalog, (str, Mapping)) or not isinstance(catalog, Sequence):
+        raise PolicyError(f"catalog is {catalog!r}: it must be a list of steps, or nothing for the default")
+    try:
+        return check_steps(tuple(step_from_dict(step) for step in catalog))
+    except PolicyError as error:
+        raise PolicyError(f"catalog: {error}") from None
+
+
+def with_fallback(step: Step) -> tuple[Step, Step]:
+    """Return the chain of an action, which can always act: the step, and a blind choice in its place.
+
+    A step that can always act stands twice, so that all chains are equally long; its second place is never
+    reached.
+    """
+    if isinstance(step, Take | Recall | Last):
+        pool = getattr(step, "pool", None)
+        return step, Send(weights="rate") if pool is None else Send(pool)
+    return step, step

@@ -1,0 +1,310 @@
+"""A policy is data: an ordered chain of steps, and the pull protocol of the servers. It holds no code.
+
+A router tries the steps of the chain in order; the first that can act assigns the customer at hand. `Take`,
+`Recall` and `Last` cannot act when there is no message, nothing remembered, or nobody announced itself yet;
+the last step of a chain must always be able to. With a network the steps are no chain but a catalog, from
+which the network picks one for each customer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pull_env.policy.network import Network, read_network, write_layers
+from pull_env.policy.steps import (
+    STEPS,
+    Cycle,
+    Inspect,
+    Last,
+    Lookup,
+    PolicyError,
+    Probe,
+    Recall,
+    Search,
+    Send,
+    Step,
+    Take,
+    Weights,
+    check,
+    check_steps,
+    known,
+    step_from_dict,
+    step_to_dict,
+    totals,
+)
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from pull_env.scenario.scenario import Scenario
+
+Recipient = Literal["uniform", "fewest"]
+UNLIMITED = 2**30  # no threshold is higher: what routers add to one must fit in 32 bits
+
+__all__ = [
+    "STEPS",
+    "Announce",
+    "Cycle",
+    "Inspect",
+    "Last",
+    "Lookup",
+    "Memory",
+    "Network",
+    "Policy",
+    "PolicyError",
+    "Probe",
+    "Recall",
+    "Search",
+    "Send",
+    "Step",
+    "Take",
+    "Weights",
+    "as_announce",
+    "as_memory",
+    "check_steps",
+    "load_policy",
+    "save_policy",
+    "step_from_dict",
+    "step_to_dict",
+]
+
+
+@dataclass(frozen=True)
+class Announce:
+    """How servers announce themselves to routers by pull-messages; 1 message each.
+
+    A server is available while it holds fewer than `threshold` customers. It sends a pull-message to one
+    router when a departure leaves it available and it has no message out.
+
+    Attributes:
+        threshold: 1: only idle servers are available. Above a buffer, full servers are available too.
+        withdraw: When a server ceases to be available by a customer that came another way, its message is
+            withdrawn, by one remove-message if another router holds it. False: messages stay and may be
+            stale, and a server that got a customer may announce itself again; a router ignores a second
+            message from a server it has one of.
+        recipient: `uniform`: a random router; `fewest`: the one that holds fewest messages, at random among
+            equals.
+        sample: With `fewest`: the best of this many random routers (2 messages each); None: of all, at no
+            cost.
+        growth: K: the threshold rises with the load rho of the system, to ceil(K log(1 / (1 - rho))), but no
+            higher than the smallest buffer, as a full server is not available; None: it does not.
+    """
+
+    threshold: int = 1
+    withdraw: bool = True
+    recipient: Recipient = "uniform"
+    sample: int | None = None
+    growth: float | None = None
+
+    def __post_init__(self) -> None:
+        check(self, "announce")
+        if self.sample is not None and self.recipient != "fewest":
+            raise PolicyError(f"announce.sample is {self.sample}: it needs announce.recipient = 'fewest'")
+
+    def on(self, scenario: Scenario) -> Announce:
+        """Return the protocol with the threshold that it has on `scenario`, and no growth."""
+        if self.growth is None:
+            return self
+        load, buffers = scenario.nominal_load, [pool.buffer or UNLIMITED for pool in scenario.pools]
+        wanted = min(-self.growth * math.log1p(-load), UNLIMITED) if load < 1 else UNLIMITED
+        return dataclasses.replace(
+            self, threshold=max(self.threshold, min(math.ceil(wanted), *buffers)), growth=None
+        )
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a router remembers: the servers whose queue length it learned last, that length, and when.
+
+    Attributes:
+        size: How many servers.
+        by_pool: Whether it remembers `size` servers in each pool, or over all pools; then, if that is as many
+            as there are, it knows all of them from the start, as empty.
+    """
+
+    size: int = 8
+    by_pool: bool = True
+
+    def __post_init__(self) -> None:
+        check(self, "memory")
+
+    def complete(self, servers: int) -> bool:
+        """Return whether a router knows all `servers` from the start."""
+        return not self.by_pool and self.size >= servers
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A router's policy.
+
+    Attributes:
+        name: What tables call it.
+        steps: The chain, tried in order; the last one must always be able to act. With a network: its
+            catalog, a step for each output; a step that cannot act sends to its pool, or by rate.
+        announce: The pull protocol; None: servers announce nothing.
+        memory: What a router remembers, where a step recalls it, or a network sees it.
+        network: What picks a step, given what a router sees, as in `pull_env/Router-v0`; None: the steps are
+            a chain.
+
+    Raises:
+        PolicyError: A field has a value that is not allowed.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    announce: Announce | None = None
+    memory: Memory = Memory()
+    network: Network | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", check_steps(self.steps))
+        if not isinstance(self.name, str) or not self.name:
+            raise PolicyError(f"name is {self.name!r}: it must be a text that is not empty")
+        if not isinstance(self.memory, Memory):
+            raise PolicyError(f"memory is {self.memory!r}: it must be a Memory")
+        if self.network is None:
+            self._check_chain()
+        elif not isinstance(self.network, Network):
+            raise PolicyError(
+                f"network is a {type(self.network).__name__}: it must be a Network; "
+                "load_policy reads one from files"
+            )
+        elif self.network.sizes[-1] != len(self.steps):
+            raise PolicyError(
+                f"network has {self.network.sizes[-1]} outputs: "
+                f"there must be one for each of {len(self.steps)} steps"
+            )
+
+    def _check_chain(self) -> None:
+        if not self.steps[-1].total:
+            raise PolicyError(
+                f"steps[-1] is {self.steps[-1].kind}: the last step must always be able to act: {totals()}"
+            )
+        told = next((step for step in self.steps if isinstance(step, Take | Last)), None)
+        if self.announce is None and told is not None:
+            raise PolicyError(f"announce is None: {told.kind} needs servers that announce themselves")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the full declaration as plain JSON values; of a network the sha256 of its weights."""
+        announce = None if self.announce is None else dataclasses.asdict(self.announce)
+        network = {} if self.network is None else {"network": self.network.to_dict()}
+        return {
+            "name": self.name,
+            "announce": announce,
+            "memory": dataclasses.asdict(self.memory),
+            "steps": [step_to_dict(step) for step in self.steps],
+            **network,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Policy:
+        """Build a policy from what `to_dict` gives, or from TOML; fields left out have their defaults.
+
+        A `network` must be a `Network`: a table does not hold its weights, and `load_policy` reads them.
+
+        Raises:
+            PolicyError: A key is unknown, or a value is not allowed.
+        """
+        known(content, ("name", "announce", "memory", "steps", "network"), "policy")
+        steps = content.get("steps", ())
+        if not isinstance(steps, (list, tuple)):
+            raise PolicyError(f"steps is {steps!r}: it must be a list of steps")
+        return cls(
+            content.get("name", "custom"),
+            tuple(step_from_dict(step) for step in steps),
+            as_announce(content.get("announce")),
+            as_memory(content.get("memory", {})),
+            content.get("network"),
+        )
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of the declaration, in hexadecimal."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+
+def load_policy(path: str | os.PathLike[str]) -> Policy:
+    """Read a policy from a TOML file: `name`, tables `announce` and `memory`, and one table `[[steps]]` with
+    its `kind` a step; for a network a table `network`, see `network.read_network`. A table `about` is for the
+    reader. No code is run.
+
+    Raises:
+        PolicyError: The file is missing, is not TOML, or declares no policy.
+    """
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PolicyError(f"policy file {os.fspath(path)!r} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PolicyError(f"policy file {os.fspath(path)!r} is not valid TOML: {error}") from None
+    content.pop("about", None)
+    if "network" in content:
+        content["network"] = read_network(content["network"], Path(path).parent)
+    return Policy.from_dict({"name": Path(path).stem, **content})
+
+
+def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
+    """Write a policy as TOML that `load_policy` reads; the weights of a network lie beside, as safetensors.
+
+    Raises:
+        PolicyError: One of the files exists already.
+    """
+    import tomli_w  # only where a policy is written
+
+    content, path = policy.to_dict(), Path(path)
+    weights = path.with_suffix(".safetensors")
+    for file in (path, weights) if policy.network is not None else (path,):
+        if file.exists():
+            raise PolicyError(f"policy file {str(file)!r} exists already, and is never overwritten")
+    if policy.network is not None:
+        write_layers(policy.network, weights)
+        content["network"] = {"weights": weights.name, **content["network"]}
+        del content["network"]["sizes"]
+    path.write_text(tomli_w.dumps(_given(content)), encoding="utf-8")
+
+
+def _given(value: Any) -> Any:
+    """Return plain values without those that are None: TOML has no such, and they are all defaults."""
+    if isinstance(value, dict):
+        return {key: _given(item) for key, item in value.items() if item is not None}
+    return [_given(item) for item in value] if isinstance(value, list) else value
+
+
+def as_announce(content: Announce | Mapping[str, Any] | None) -> Announce | None:
+    """Build a pull protocol from plain values; None means that servers announce nothing.
+
+    Raises:
+        PolicyError: A key is unknown, or a value is not allowed.
+    """
+    if content is None or isinstance(content, Announce):
+        return content
+    if not isinstance(content, Mapping):
+        raise PolicyError(f"announce is {content!r}: it must be a table, or nothing")
+    known(content, tuple(field.name for field in dataclasses.fields(Announce)), "announce")
+    return Announce(**content)
+
+
+def as_memory(content: Memory | Mapping[str, Any] | int) -> Memory:
+    """Build a memory from plain values; a whole number is its size in each pool.
+
+    Raises:
+        PolicyError: A key is unknown, or a value is not allowed.
+    """
+    if isinstance(content, Memory):
+        return content
+    if not isinstance(content, Mapping):
+        return Memory(content)
+    known(content, tuple(field.name for field in dataclasses.fields(Memory)), "memory")
+    return Memory(**content)

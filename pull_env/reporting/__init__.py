@@ -1,0 +1,1 @@
+"""Rows, descriptions and tables of what was measured."""

@@ -1,0 +1,1 @@
+"""Systems as data: pools, routers, arrivals, service, faults, prices; and how they are checked."""

@@ -1,0 +1,309 @@
+"""When customers arrive, and at which router, where it is not by Poisson streams of fixed shares.
+
+Frozen values that check themselves; `kind` tells them apart in a table, none being a trace:
+`arrivals = {kind = "bursts", peak = 1.5, length = 20}`. Rates are relative: the mean rate is the scenario's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pull_env.scenario.laws import Law, expect_law, law_of
+from pull_env.scenario.validation import (
+    ScenarioError,
+    assign,
+    build,
+    choose,
+    count,
+    known_fields,
+    listed,
+    not_negative,
+    number,
+    path,
+    positive,
+    refusal,
+    text,
+)
+
+Floats = npt.NDArray[np.float64]
+
+CHANCES_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A file of recorded customers, and its columns to use; `pull_env.scenario.trace` reads it.
+
+    Attributes:
+        trace: Path of a CSV file with a header, of a Parquet file (.parquet), or of one in Standard Workload
+            Format (.swf), whose columns are named in `pull_env.scenario.columns`.
+        time: Name of the column with the arrival times.
+        size: Name of the column with the work that each customer brings.
+        block: Customers in a block: blocks of neighbours, each from a random place of the trace, follow one
+            another without end. None: the trace is replayed once.
+        bad_rows: "skip" leaves rows out that cannot be used, and `trace.skipped` counts them; None refuses
+            the file.
+
+    Raises:
+        ScenarioError: If a value is not allowed.
+    """
+
+    trace: str
+    time: str
+    size: str
+    block: int | None = None
+    bad_rows: str | None = None
+
+    def __post_init__(self) -> None:
+        assign(self, trace=path("trace", self.trace), time=text("time", self.time))
+        assign(self, size=text("size", self.size))
+        if self.block is not None:
+            assign(self, block=count("block", self.block))
+        if self.bad_rows not in (None, "skip"):
+            raise refusal("bad_rows", self.bad_rows, "'skip' or left out")
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Customers that arrive together, in batches at the times of a Poisson stream.
+
+    A batch comes to one router, which is asked for each of its customers in turn, as for the parts of one
+    request.
+
+    Attributes:
+        size: Mean number of customers in a batch, from 1.
+        law: "geometric", or "fixed": exactly `size`, a whole number.
+
+    Raises:
+        ScenarioError: If a value is not allowed.
+    """
+
+    size: float
+    law: str = "geometric"
+    kind: str = field(default="batches", init=False)
+
+    def __post_init__(self) -> None:
+        if self.law not in ("geometric", "fixed"):
+            raise refusal("law", self.law, "'geometric' or 'fixed'")
+        if self.law == "fixed":
+            assign(self, size=count("size", self.size))
+        elif 1.0 <= number(self.size) <= 1e6:
+            assign(self, size=float(self.size))
+        else:
+            raise refusal("size", self.size, "a number from 1 to 1000000")
+
+
+@dataclass(frozen=True)
+class Modulated:
+    """A Poisson stream whose rate depends on a phase, which moves by a Markov chain (MMPP).
+
+    Attributes:
+        rates: (K,) relative arrival rates of the phases.
+        lengths: (K,) mean times that a phase lasts, exponential.
+        moves: (K, K) probabilities of the phase that follows, a row for each phase; None: they take turns.
+
+    Raises:
+        ScenarioError: If a value is not allowed, or the lasting share of time in each phase depends on where
+            the chain starts.
+    """
+
+    rates: tuple[float, ...]
+    lengths: tuple[float, ...]
+    moves: tuple[tuple[float, ...], ...] | None = None
+    kind: str = field(default="modulated", init=False)
+
+    def __post_init__(self) -> None:
+        rates = tuple(not_negative(f"rates[{k}]", r) for k, r in enumerate(listed("rates", self.rates)))
+        lengths = tuple(positive(f"lengths[{k}]", t) for k, t in enumerate(listed("lengths", self.lengths)))
+        if not any(rates):
+            raise refusal("rates", rates, "a list of which one number at least is positive")
+        if len(lengths) != len(rates):
+            raise ScenarioError(f"lengths has {len(lengths)} numbers: it must have {len(rates)}, as rates")
+        assign(self, rates=rates, lengths=lengths)
+        if self.moves is not None:
+            rows = listed("moves", self.moves)
+            assign(self, moves=tuple(_chances(f"moves[{k}]", row, len(rates)) for k, row in enumerate(rows)))
+            if len(rows) != len(rates):
+                raise ScenarioError(f"moves has {len(rows)} rows: it must have {len(rates)}, as rates")
+        if np.linalg.matrix_rank(self.generator) < len(rates) - 1:
+            raise refusal("moves", self.moves, "such that all phases lead to one set of phases")
+        if not self.mean_rate > 0.0:
+            raise refusal("rates", rates, "positive in a phase to which the chain returns")
+
+    @cached_property
+    def chances(self) -> Floats:
+        """Probabilities of the phase that follows, (K, K)."""
+        phases = len(self.rates)
+        return np.roll(np.eye(phases), 1, axis=1) if self.moves is None else np.array(self.moves)
+
+    @cached_property
+    def generator(self) -> Floats:
+        """Rates at which a phase moves to another one, (K, K), rows that sum to 0."""
+        phases = len(self.rates)
+        rates: Floats = (self.chances - np.eye(phases)) / np.array(self.lengths)[:, None]
+        return rates
+
+    @cached_property
+    def time_shares(self) -> Floats:
+        """Shares of time in the phases, (K,)."""
+        phases = len(self.rates)
+        equations = np.vstack([self.generator.T, np.ones(phases)])
+        shares = np.linalg.lstsq(equations, np.append(np.zeros(phases), 1.0), rcond=None)[0]
+        rounded: Floats = np.maximum(shares, 0.0)
+        rounded /= rounded.sum()
+        return rounded
+
+    @property
+    def mean_rate(self) -> float:
+        """Mean of the relative rates over time."""
+        return float(self.time_shares @ np.array(self.rates))
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """Two phases, quiet and burst: the modulated stream that is given by what is known of it.
+
+    The mean load is the scenario's; that in quiet times follows.
+
+    Attributes:
+        peak: Load in a burst, above the scenario's.
+        length: Mean time that a burst lasts.
+        share: Share of time in bursts.
+
+    Raises:
+        ScenarioError: If a value is not allowed.
+    """
+
+    peak: float
+    length: float
+    share: float = 0.1
+    kind: str = field(default="bursts", init=False)
+
+    def __post_init__(self) -> None:
+        assign(self, peak=positive("peak", self.peak), length=positive("length", self.length))
+        if not 0.0 < number(self.share) < 1.0:
+            raise refusal("share", self.share, "a number above 0 and below 1")
+        assign(self, share=number(self.share))
+
+    def phases(self, load: float) -> Modulated:
+        """Return the two phases, quiet and burst, at a mean load.
+
+        Raises:
+            ScenarioError: If the peak is not above the load, or the bursts alone bring more than the load.
+        """
+        if not load < self.peak <= load / self.share * (1.0 + 1e-12):
+            allowed = f"above the load, {load:g}, and at most {load / self.share:g}, all of it in bursts"
+            raise refusal("peak", self.peak, allowed)
+        return _two_phases(self, load)
+
+
+@dataclass(frozen=True)
+class Day:
+    """A Poisson stream whose rate goes up and down as a sine, from a random time of the day on.
+
+    Attributes:
+        period: Length of a day.
+        swing: How far the rate goes up and down, as a share of the mean, at most 1.
+
+    Raises:
+        ScenarioError: If a value is not allowed.
+    """
+
+    period: float
+    swing: float
+    kind: str = field(default="day", init=False)
+
+    def __post_init__(self) -> None:
+        assign(self, period=positive("period", self.period), swing=not_negative("swing", self.swing))
+        if self.swing > 1.0:
+            raise refusal("swing", self.swing, "a number from 0 to 1")
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """Arrivals with independent gaps of any law.
+
+    Attributes:
+        gaps: The law of the gaps; a table of it in TOML.
+
+    Raises:
+        ScenarioError: If `gaps` is no law.
+    """
+
+    gaps: Law
+    kind: str = field(default="renewal", init=False)
+
+    def __post_init__(self) -> None:
+        expect_law("gaps", self.gaps)
+
+
+@dataclass(frozen=True)
+class HotRouter:
+    """One router gets a fixed share of the customers, the others as much each of the rest; which one moves.
+
+    In the long run all get as many. In a scenario it stands in place of the list of shares.
+
+    Attributes:
+        share: Share of the customers that the hot router gets.
+        every: Mean time that it stays, exponential; then any other router is the hot one, each alike.
+
+    Raises:
+        ScenarioError: If a value is not allowed.
+    """
+
+    share: float
+    every: float
+
+    def __post_init__(self) -> None:
+        assign(self, every=positive("every", self.every), share=positive("share", self.share))
+        if self.share > 1.0:
+            raise refusal("share", self.share, "a number above 0, at most 1")
+
+
+Arrivals = Trace | Batches | Modulated | Bursts | Day | Renewal
+ARRIVALS: dict[str, type[Any]] = {
+    "batches": Batches,
+    "modulated": Modulated,
+    "bursts": Bursts,
+    "day": Day,
+    "renewal": Renewal,
+}
+
+
+def arrivals_of(data: object, where: str) -> Arrivals:
+    """Return the arrivals that a table describes: a trace, or what its entry `kind` names.
+
+    Raises:
+        ScenarioError: If there is no such kind, or a parameter is unknown, missing or not allowed.
+    """
+    if not isinstance(data, Mapping) or "kind" not in data:
+        return build(Trace, data, where)
+    kind, parameters = choose(ARRIVALS, data, where, "kind")
+    if kind is Renewal:
+        values = known_fields(Renewal, parameters, where, prefix=f"{where}.")
+        return Renewal(law_of(values["gaps"], f"{where}.gaps"))
+    arrivals: Arrivals = build(kind, parameters, where)
+    return arrivals
+
+
+@lru_cache(maxsize=8)  # each feed asks for it, and its shares of time take longer than all the rest
+def _two_phases(bursts: Bursts, load: float) -> Modulated:
+    share = bursts.share
+    quiet = max(0.0, (load - share * bursts.peak) / (1.0 - share))
+    return Modulated((quiet, bursts.peak), (bursts.length * (1.0 - share) / share, bursts.length))
+
+
+def _chances(name: str, value: object, phases: int) -> tuple[float, ...]:
+    row = tuple(not_negative(f"{name}[{k}]", chance) for k, chance in enumerate(listed(name, value)))
+    if len(row) != phases:
+        raise ScenarioError(f"{name} has {len(row)} numbers: it must have {phases}, as rates")
+    if abs(math.fsum(row) - 1.0) > CHANCES_TOLERANCE:
+        raise ScenarioError(f"{name} sum to {math.fsum(row)!r}: they must sum to 1")
+    return row

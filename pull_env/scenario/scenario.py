@@ -1,0 +1,393 @@
+"""What is simulated: pools of servers, routers, load and prices, as frozen values that check themselves.
+
+Symbols: J pools, n servers in all, R routers. The unit of time is the user's; rates are per unit of time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pull_env.scenario.arrivals import ARRIVALS, Arrivals, Bursts, HotRouter, Renewal, Trace, arrivals_of
+from pull_env.scenario.faults import Faults, News, faults_of
+from pull_env.scenario.laws import Empirical, Exponential, Law, expect_law, law_of
+from pull_env.scenario.validation import (
+    ScenarioError,
+    assign,
+    build,
+    count,
+    expect,
+    known_fields,
+    listed,
+    nearest,
+    not_negative,
+    positive,
+    refusal,
+    text,
+)
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = [
+    "Pool",
+    "Prices",
+    "Scenario",
+    "ScenarioError",
+    "Trace",
+    "as_scenario",
+    "load_scenario",
+    "nearest",
+    "scenario_names",
+    "traced_names",
+]
+
+PRESETS = Path(__file__).with_name("presets")
+TRACED = PRESETS / "traced"  # those that replay a trace of the user's
+SHARES_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Servers that are alike.
+
+    Attributes:
+        size: Number of servers.
+        rate: Customers that a busy server serves per unit of time.
+        buffer: Most customers a server holds, the one in service included; None for no limit.
+
+    Raises:
+        ScenarioError: If a value is not allowed.
+    """
+
+    size: int
+    rate: float = 1.0
+    buffer: int | None = None
+
+    def __post_init__(self) -> None:
+        assign(self, size=count("size", self.size), rate=positive("rate", self.rate))
+        if self.buffer is not None:
+            assign(self, buffer=count("buffer", self.buffer))
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What the cost per arriving customer adds up.
+
+    Attributes:
+        wait: Price of one unit of time in queue.
+        message: Price of one message.
+        block: Price of one blocked customer.
+
+    Raises:
+        ScenarioError: If a price is negative or not a finite number.
+    """
+
+    wait: float = 1.0
+    message: float = 0.05
+    block: float = 10.0
+
+    def __post_init__(self) -> None:
+        assign(self, wait=not_negative("wait", self.wait), message=not_negative("message", self.message))
+        assign(self, block=not_negative("block", self.block))
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A system to simulate, with its prices.
+
+    Fields stay as they were given, so that `dataclasses.replace` works; what follows from them is a property.
+
+    Attributes:
+        pools: The J pools.
+        routers: Number of routers R.
+        load: Total arrival rate as a share of the capacity.
+        arrival_rate: Customers per unit of time, over all routers; given exactly where `load` is not.
+        shares: Share of the customers that each router gets, R numbers that sum to 1; None for equal shares.
+            Or a `HotRouter`, which moves.
+        prices: What waiting, messages and blocking cost.
+        arrivals: When customers arrive, scaled to the arrival rate: a kind of `pull_env.scenario.arrivals`, recorded
+            ones with their sizes among them; None for Poisson arrivals.
+        service: The law of service requirements, one of `pull_env.scenario.laws`; a server serves a requirement in
+            requirement / rate. None for exponential ones.
+        news: How messages travel; None: they come at once.
+        faults: How servers and routers fail; None: they do not.
+        name: Name of the scenario in tables and rows.
+        version: Goes up whenever a number of a named scenario changes.
+
+    Raises:
+        ScenarioError: If a value is not allowed, or values do not fit together.
+    """
+
+    pools: tuple[Pool, ...]
+    routers: int = 1
+    load: float | None = None
+    arrival_rate: float | None = None
+    shares: tuple[float, ...] | HotRouter | None = None
+    prices: Prices = field(default_factory=Prices)
+    arrivals: Arrivals | None = None
+    service: Law | None = None
+    news: News | None = None
+    faults: Faults | None = None
+    name: str = "custom"
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        assign(self, pools=tuple(listed("pools", self.pools)))
+        if not self.pools:
+            raise refusal("pools", self.pools, "a list of at least one pool")
+        for index, pool in enumerate(self.pools):
+            expect(f"pools[{index}]", pool, Pool)
+        expect("prices", self.prices, Prices)
+        assign(self, routers=count("routers", self.routers), version=count("version", self.version))
+        assign(self, name=text("name", self.name))
+        self._settle_rate()
+        self._settle_workload()
+        if self.news is not None:
+            expect("news", self.news, News)
+        if self.faults is not None:
+            expect("faults", self.faults, Faults)
+            self.faults.check(len(self.pools))
+
+    def _settle_workload(self) -> None:
+        if self.arrivals is not None:
+            expect("arrivals", self.arrivals, Trace, *ARRIVALS.values())
+        if isinstance(self.arrivals, Bursts):
+            self.arrivals.phases(self.nominal_load)  # refuses a peak that does not fit
+        if self.service is not None:
+            expect_law("service", self.service)
+            if isinstance(self.arrivals, Trace):
+                raise refusal("service", self.service, "left out: a trace brings its own sizes")
+        if isinstance(self.shares, HotRouter):
+            if self.routers < 2:
+                raise refusal("routers", self.routers, "at least 2 for a hot one to move")
+        elif self.shares is not None:
+            assign(self, shares=_shares(self.shares, self.routers))
+
+    def _settle_rate(self) -> None:
+        if (self.load is None) == (self.arrival_rate is None):
+            both = f"load is {self.load!r} and arrival_rate is {self.arrival_rate!r}"
+            raise ScenarioError(f"{both}: exactly one of the two must be given")
+        if self.load is not None:
+            assign(self, load=positive("load", self.load))
+        else:
+            assign(self, arrival_rate=positive("arrival_rate", self.arrival_rate))
+        # Each number may be finite while their product overflows, or vanishes.
+        positive("the capacity, sum of size x rate over the pools,", self.capacity)
+        positive("the total arrival rate, load x capacity,", self.total_arrival_rate)
+
+    @property
+    def servers(self) -> int:
+        """Number of servers n, over all pools."""
+        return sum(pool.size for pool in self.pools)
+
+    @property
+    def capacity(self) -> float:
+        """Customers per unit of time that all servers together can serve."""
+        return math.fsum(pool.size * pool.rate for pool in self.pools)  # the same in every Python
+
+    @property
+    def total_arrival_rate(self) -> float:
+        """Customers that arrive per unit of time, over all routers."""
+        if self.arrival_rate is not None:
+            return self.arrival_rate
+        assert self.load is not None
+        return self.load * self.capacity
+
+    @property
+    def nominal_load(self) -> float:
+        """Total arrival rate as a share of the capacity, blocked customers included."""
+        return self.load if self.load is not None else self.total_arrival_rate / self.capacity
+
+    @property
+    def router_shares(self) -> tuple[float, ...]:
+        """Share of the customers that each router gets in the long run, (R,) numbers."""
+        return self.shares if isinstance(self.shares, tuple) else (1.0 / self.routers,) * self.routers
+
+    @property
+    def markov(self) -> bool:
+        """Whether arrivals are Poisson streams of fixed shares, service exponential, and nothing troubles it.
+
+        Only then the Markov clock serves it, and theory knows it.
+        """
+        poisson = self.arrivals is None and not isinstance(self.shares, HotRouter)
+        return poisson and self.service in (None, Exponential()) and not self.troubled
+
+    @property
+    def troubled(self) -> bool:
+        """Whether messages take time or get lost, or servers or routers fail."""
+        return any(part is not None and part.troubles for part in (self.news, self.faults))
+
+    @property
+    def replay(self) -> Trace | None:
+        """The trace that is replayed once, with whose last customer everything ends; None: nothing ends."""
+        return self.arrivals if isinstance(self.arrivals, Trace) and self.arrivals.block is None else None
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether no server has a limit or accepts nothing at times, so that no customer is ever blocked."""
+        return self.endless and not (self.faults and self.faults.blocks)
+
+    @property
+    def endless(self) -> bool:
+        """Whether no server has a limit."""
+        return all(pool.buffer is None for pool in self.pools)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of the scenario as canonical JSON: equal scenarios have equal digests."""
+        canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scenario as plain JSON values; fields that are None are left out."""
+        return asdict(self, dict_factory=_json_object)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
+        """Return the scenario that `to_dict` or a TOML file describes.
+
+        Args:
+            data: Values by field name; pools, prices, arrivals, service, news and faults are mappings
+                themselves, and so are shares of a hot router.
+
+        Raises:
+            ScenarioError: If a key is unknown or missing, or a value is not allowed.
+        """
+        values = known_fields(cls, data, "scenario")
+        pools = listed("pools", values["pools"])
+        values["pools"] = tuple(build(Pool, pool, f"pools[{index}]") for index, pool in enumerate(pools))
+        if "prices" in values:
+            values["prices"] = build(Prices, values["prices"], "prices")
+        if values.get("arrivals") is not None:
+            values["arrivals"] = arrivals_of(values["arrivals"], "arrivals")
+        if values.get("service") is not None:
+            values["service"] = law_of(values["service"], "service")
+        if values.get("news") is not None:
+            values["news"] = build(News, values["news"], "news")
+        if values.get("faults") is not None:
+            values["faults"] = faults_of(values["faults"], "faults")
+        if isinstance(values.get("shares"), Mapping):
+            values["shares"] = build(HotRouter, values["shares"], "shares")
+        return cls(**values)
+
+
+def scenario_names() -> tuple[str, ...]:
+    """Return the names of the presets that need nothing else, in alphabetical order."""
+    return tuple(sorted(path.stem for path in PRESETS.glob("*.toml")))
+
+
+def traced_names() -> tuple[str, ...]:
+    """Return the names of the presets that replay a trace, which the user names, in alphabetical order."""
+    return tuple(sorted(path.stem for path in TRACED.glob("*.toml")))
+
+
+def load_scenario(name_or_path: str, trace: str | os.PathLike[str] | None = None) -> Scenario:
+    """Return a preset, or the scenario in a TOML file.
+
+    Args:
+        name_or_path: Name of a preset, see `scenario_names` and `traced_names`, or path of a TOML file; a
+            preset comes before a file of the same name. Relative paths in a file start at its folder.
+        trace: Path of the recorded customers, for a scenario that replays some; in place of what its file
+            says, if it says so.
+
+    Raises:
+        ScenarioError: If there is no such preset or file, or the file does not hold a valid scenario.
+    """
+    names = scenario_names() + traced_names()
+    if trace is None and name_or_path in traced_names():
+        raise ScenarioError(
+            f"{name_or_path} replays a trace of yours: name it, by load_scenario({name_or_path!r}, "
+            "trace=PATH), or by --trace PATH on the command line"
+        )
+    if name_or_path in names:
+        folder = PRESETS if name_or_path in scenario_names() else TRACED
+        return _load_file(folder / f"{name_or_path}.toml", trace)
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or len(path.parts) > 1 or path.is_file():
+        return _load_file(path, trace)
+    raise ScenarioError(
+        f"{name_or_path!r} is not a known scenario: the nearest is {nearest(name_or_path, names)!r}, "
+        f"the presets are {', '.join(names)}, and a path to a TOML file is allowed too"
+    )
+
+
+def as_scenario(source: Scenario | str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
+    """Return the scenario that `source` is, names, points to, or describes.
+
+    Raises:
+        ScenarioError: If `source` is none of these, or not valid.
+    """
+    if isinstance(source, Scenario):
+        return source
+    if isinstance(source, Mapping):
+        return Scenario.from_dict(source)
+    if isinstance(source, str | os.PathLike):
+        return load_scenario(os.fspath(source))
+    raise refusal("scenario", source, "a Scenario, a preset's name, a path to a TOML file, or a mapping")
+
+
+def _load_file(path: Path, trace: str | os.PathLike[str] | None) -> Scenario:
+    try:
+        data = {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
+        if trace is not None and _replays(data):  # from where the user is, not the file
+            data["arrivals"] = {**data["arrivals"], "trace": os.path.abspath(trace)}
+        elif trace is not None:
+            raise refusal("trace", os.fspath(trace), "left out: the scenario replays none")
+        return _resolved(Scenario.from_dict(data), path.parent)
+    except OSError as error:
+        raise ScenarioError(f"{path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{path} is not valid TOML: {error}") from None
+    except ScenarioError as error:
+        raise ScenarioError(f"{path}: {error}") from None
+
+
+def _replays(data: Mapping[str, Any]) -> bool:
+    arrivals = data.get("arrivals")
+    return isinstance(arrivals, Mapping) and "kind" not in arrivals
+
+
+def _resolved(scenario: Scenario, folder: Path) -> Scenario:
+    """Return the scenario of a file, with the paths in it taken from its folder."""
+
+    def whole(path: str) -> str:
+        return str((folder / path).resolve())
+
+    def law(given: Any) -> Any:
+        return replace(given, file=whole(given.file)) if isinstance(given, Empirical) else given
+
+    arrivals = scenario.arrivals
+    if isinstance(arrivals, Trace):
+        arrivals = replace(arrivals, trace=whole(arrivals.trace))
+    elif isinstance(arrivals, Renewal):
+        arrivals = replace(arrivals, gaps=law(arrivals.gaps))
+    return replace(scenario, arrivals=arrivals, service=law(scenario.service))
+
+
+def _json_object(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: _plain(value) for key, value in items if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _shares(value: object, routers: int) -> tuple[float, ...]:
+    given = enumerate(listed("shares", value))
+    shares = tuple(not_negative(f"shares[{index}]", share) for index, share in given)
+    if len(shares) != routers:
+        raise ScenarioError(f"shares has {len(shares)} numbers: it must have {routers}, one for each router")
+    total = math.fsum(shares)
+    if abs(total - 1.0) > SHARES_TOLERANCE:
+        raise ScenarioError(f"shares sum to {total!r}: they must sum to 1")
+    return shares

@@ -1,0 +1,136 @@
+"""Recorded arrivals: read a file of customers, and scale it to the arrival rate of a scenario."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pull_env.scenario.columns import Column, numbers, read_table, stamp
+from pull_env.scenario.scenario import Scenario, ScenarioError, Trace
+
+Floats = npt.NDArray[np.float64]
+
+TIMES_ALLOWED = "a number, or a timestamp such as 2023-11-16 18:15:46.68 (no offset, or UTC), as in all rows"
+
+# numpy takes more than this for a time ("now", a bare year, an offset with a warning), and years that int64
+# nanoseconds cannot hold wrap around silently.
+_TIMESTAMP = re.compile(r"((?:19|20|21)\d\d-\d\d-\d\d(?:[T ][\d:.]+)?)(?:Z|\+00:00)?", re.ASCII)
+
+
+class Arrivals(NamedTuple):
+    """Recorded customers in order of arrival; the arrays are read-only."""
+
+    gaps: Floats  # (rows,) time since the arrival before; 0 for the first
+    sizes: Floats  # (rows,) work that the customer brings, positive
+
+
+def read_trace(trace: Trace) -> Arrivals:
+    """Return the arrivals in a file, gaps in seconds and sizes as recorded.
+
+    Times are numbers of seconds, or timestamps such as `2023-11-16 18:15:46.6805900`, in UTC or without an
+    offset; the first row decides which. The file is parsed again only after it has changed.
+
+    Raises:
+        ScenarioError: If the file cannot be read, a column is missing, time never passes, or there are fewer
+            than 2 rows. And, unless bad rows are skipped, if a value cannot be parsed, a size is not
+            positive, or time goes backwards.
+    """
+    return _read(trace)[0]
+
+
+def skipped(trace: Trace) -> int:
+    """Return how many rows of a file are left out, as `bad_rows` is "skip"; the errors of `read_trace`."""
+    return _read(trace)[1]
+
+
+def scaled_trace(scenario: Scenario) -> Arrivals:
+    """Return the recorded arrivals of a scenario in its units.
+
+    Gaps are scaled so that (rows - 1) / duration is the total arrival rate, sizes so that their mean is 1:
+    a server serves a customer in size / rate.
+
+    Raises:
+        ScenarioError: If the scenario has no trace, or `read_trace` refuses it.
+    """
+    if not isinstance(scenario.arrivals, Trace):
+        raise ScenarioError(f"arrivals is {scenario.arrivals!r}: it must be a Trace")
+    gaps, sizes = read_trace(scenario.arrivals)
+    mean_gap = gaps.sum() / (len(gaps) - 1)
+    return _read_only(gaps / (mean_gap * scenario.total_arrival_rate), sizes / sizes.mean())
+
+
+def _read(trace: Trace) -> tuple[Arrivals, int]:
+    path = os.path.abspath(trace.trace)
+    return _parse(path, trace.time, trace.size, trace.bad_rows == "skip", stamp(path))
+
+
+@lru_cache(maxsize=8)  # replications read the same file many times
+def _parse(path: str, time: str, size: str, skip: bool, _stamp: tuple[int, int]) -> tuple[Arrivals, int]:
+    (times, sizes), ragged = read_table(path, (time, size), skip)
+    rows = len(times.texts)
+    when, work = (_times(times, skip), numbers(sizes)) if rows else (np.zeros(0), np.zeros(0))
+    fine = (work > 0.0) & np.isfinite(work)
+    if skip:
+        usable = _usable(when, fine)
+        when, work = when[usable], work[usable]
+    if len(when) < 2:
+        raise ScenarioError(f"{path} has too few rows below its header, {len(when)}: it must have at least 2")
+    gaps = _gaps(when)
+    if not skip:
+        times.refuse(gaps < 0.0, "no earlier than in the row before")
+        sizes.refuse(~fine, "a positive finite number")
+    if not gaps.any():
+        raise ScenarioError(f"{path}: {time} is {times.texts[0]!r} in every row: time must pass")
+    return _read_only(gaps, work), ragged + rows - len(work)
+
+
+def _times(times: Column, skip: bool) -> npt.NDArray[np.float64] | npt.NDArray[np.datetime64]:
+    """Return the times, all as numbers or all as timestamps; where bad ones are skipped, they are NaN."""
+    seconds = numbers(times)
+    seconds[~np.isfinite(seconds)] = np.nan
+    parsed = np.isfinite(seconds)
+    if not (parsed.any() if skip else parsed[0]):
+        stamps = np.array([_timestamp(text) for text in times.texts])
+        if not skip:
+            times.refuse(np.isnat(stamps), TIMES_ALLOWED)
+        return stamps
+    if not skip:
+        times.refuse(~parsed, TIMES_ALLOWED)
+    return seconds
+
+
+def _usable(
+    when: npt.NDArray[np.float64] | npt.NDArray[np.datetime64], fine: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Return the rows that are `fine`, have a time, and none before them is later, (rows,) flags."""
+    known = fine & ~np.isnan(when)
+    usable = np.zeros(len(when), np.bool_)
+    usable[known] = when[known] >= np.maximum.accumulate(when[known])
+    return usable
+
+
+def _gaps(when: npt.NDArray[np.float64] | npt.NDArray[np.datetime64]) -> Floats:
+    gaps = np.diff(when, prepend=when[0])
+    if gaps.dtype.kind == "m":
+        gaps = gaps / np.timedelta64(1, "s")
+    result: Floats = gaps
+    return result
+
+
+def _timestamp(text: str) -> np.datetime64:
+    """Return the time that `text` spells, in nanoseconds; NaT if it spells none."""
+    match = _TIMESTAMP.fullmatch(text)
+    try:
+        return np.datetime64(match[1] if match else "NaT", "ns")
+    except ValueError:
+        return np.datetime64("NaT", "ns")
+
+
+def _read_only(gaps: Floats, sizes: Floats) -> Arrivals:
+    gaps.flags.writeable = sizes.flags.writeable = False
+    return Arrivals(gaps, sizes)

@@ -1,0 +1,1 @@
+"""The arrays and records that the kernels read and write."""

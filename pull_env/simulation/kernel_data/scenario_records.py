@@ -1,0 +1,100 @@
+"""What never changes in a run, as the kernels read it: records of a scenario, and chains of free cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pull_env.kernels import random as stream
+from pull_env.kernels import state
+from pull_env.kernels import statistics as tally
+from pull_env.policy.policy import Announce, Memory
+from pull_env.scenario.faults import Faults, News
+from pull_env.scenario.scenario import Scenario
+from pull_env.simulation.kernel_data.state_arrays import Array, whole_lanes
+
+FATES = {"wait": state.WAIT, "lost": state.LOST, "restart": state.AGAIN}
+
+
+def head_record(scenario: Scenario, announce: Announce | None, memory: Memory, traits: int) -> Array:
+    """Return the constants of a run and the sizes, (1,) HEAD."""
+    head, calendar = np.zeros(1, state.HEAD), bool(traits & state.CALENDAR)
+    n, J = scenario.servers, len(scenario.pools)
+    total = scenario.total_arrival_rate + scenario.capacity
+    head["n"], head["J"], head["R"], head["traits"] = n, J, scenario.routers, traits
+    head["G"], remembered = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
+    head["M"] = whole_lanes(remembered)
+    head["Q"] = tally.BINS if calendar else state.LEVELS
+    head["tick"] = 1.0 if calendar else 1.0 / total
+    head["arrival_cut"] = round(scenario.total_arrival_rate / total * 2**32)
+    if announce is not None:
+        head["threshold"], head["recipient"] = (
+            announce.threshold,
+            min(announce.sample or 0, scenario.routers),
+        )
+    if traits & state.TROUBLED:
+        news, troubles = scenario.news or News(), scenario.faults or Faults()
+        head["delay"], head["random_delay"] = news.delay, news.delay > 0 and news.law == "exponential"
+        head["loss"], head["timeout"] = round(news.loss * 2**32), news.patience
+        head["repeat"], head["restart"] = news.repeat or np.inf, troubles.restart or np.inf
+        head["customers"], head["drainings"] = FATES[troubles.customers], len(drain_records(scenario))
+    return head
+
+
+def pool_records(scenario: Scenario, head: Array) -> Array:
+    """Return the pools at the start, (J,) POOL; `head`: their head."""
+    pools = np.zeros(len(scenario.pools), state.POOL)
+    pools["size"] = [pool.size for pool in scenario.pools]
+    pools["rate"] = [pool.rate for pool in scenario.pools]
+    pools["buffer"] = [state.UNLIMITED if pool.buffer is None else pool.buffer for pool in scenario.pools]
+    pools["start"] = np.cumsum(pools["size"]) - pools["size"]
+    pools["service_time"] = 1.0 / pools["rate"]
+    share, cut = np.cumsum(pools["size"] * pools["rate"]) / scenario.capacity, float(head["arrival_cut"][0])
+    pools["until"] = np.rint(cut + share * (2**32 - cut)).astype(np.uint64)
+    return pools
+
+
+def router_records(scenario: Scenario, tick: float) -> Array:
+    """Return the routers at the start, (R,) ROUTER, whose clock ticks every `tick` time units."""
+    routers, shares = np.zeros(scenario.routers, state.ROUTER), np.array(scenario.router_shares)
+    routers["cut"], routers["alias"] = stream.alias_columns(shares)
+    with np.errstate(divide="ignore"):  # a share of 0: no arrival is ever expected
+        routers["gap"] = 1 / (shares * scenario.total_arrival_rate * tick)
+    routers["last"] = -1
+    return routers
+
+
+def condition_records(scenario: Scenario) -> Array:
+    """Return how the servers of every pool fail and slow down, (J,) CONDITION."""
+    troubles, conditions = scenario.faults or Faults(), np.zeros(len(scenario.pools), state.CONDITION)
+    conditions["open"], conditions["factor"] = 1, troubles.factor
+    for name in ("up", "down", "normal", "slow"):
+        conditions[name] = getattr(troubles, name) or np.inf
+    if troubles.pools is not None:  # the others never fail nor slow down
+        others = [j for j in range(len(scenario.pools)) if j not in troubles.pools]
+        conditions["up"][others] = conditions["normal"][others] = np.inf
+    return conditions
+
+
+def drain_records(scenario: Scenario) -> Array:
+    """Return when pools are drained and added, (drains,) DRAIN."""
+    drains = () if scenario.faults is None else scenario.faults.drains
+    turns = [(drain.at, drain.pool, 0) for drain in drains]
+    turns += [(drain.until, drain.pool, 1) for drain in drains if drain.until is not None]
+    return np.array(turns, state.DRAIN)
+
+
+def free_cells(kind: np.dtype[Any], first: int, count: int) -> Array:
+    """Return `count` free cells, CELL or EVENT, numbered from `first`, each linked to the next."""
+    cells = np.zeros(count, kind)
+    cells["next"] = np.arange(first + 1, first + count + 1)
+    return cells
+
+
+def grow(cells: Array, needed: int) -> Array:
+    """Return `cells` with room for `needed`: new ones continue the chain of free cells."""
+    if needed <= cells.size:
+        return cells
+    more = free_cells(cells.dtype, cells.size, max(needed, 2 * cells.size) - cells.size)
+    return np.concatenate([cells, more])

@@ -1,0 +1,282 @@
+"""The arrays of a system, and where they lie: the small ones side by side, as an event touches many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import accumulate
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pull_env.kernels import state
+from pull_env.kernels.compiler.intrinsics import LANES
+from pull_env.kernels.compiler.jit import address
+
+Array = npt.NDArray[Any]
+T = TypeVar("T")
+
+SMALL = 1 << 18  # bytes; larger arrays lie alone: most of such a one may never be touched, and costs nothing
+LINE = 64  # bytes of a cache line
+
+
+@dataclass
+class Index:
+    """Items sorted by level, as `kernels.index` keeps them; see INDEX in `kernels.state`."""
+
+    record: Array  # (1,) INDEX
+    lowest: Array  # (groups,) int64
+    order: Array  # (items,) int32
+    place: Array  # (items,) int32
+    above: Array  # (groups, levels + 1) int32
+
+    @classmethod
+    def of(cls, sizes: list[int], levels: int) -> Index:
+        """Allocate an index of groups of `sizes`; call `fill` next."""
+        items = sum(sizes)
+        return cls(
+            record=np.zeros(1, state.INDEX),
+            lowest=np.zeros(len(sizes), np.int64),
+            order=np.zeros(items, np.int32),
+            place=np.zeros(items, np.int32),
+            above=np.zeros((len(sizes), levels + 1), np.int32),
+        )
+
+    def link(self) -> None:
+        """Write the addresses of the arrays into the record."""
+        for name in INDEX_ADDRESSES:
+            self.record[name] = getattr(self, name).ctypes.data
+        self.record["levels"] = self.above.shape[1] - 1
+
+    def fill(self, sizes: list[int]) -> None:
+        """Let all items stand at level 0, the groups of `sizes` side by side; all arrays must hold 0."""
+        self.order[:] = self.place[:] = np.arange(self.order.size)
+        self.above[:, 0] = sizes
+
+
+@dataclass
+class Arrays:
+    """The arrays of a system, reached by the addresses in `head`; those not needed have length 1.
+
+    The order is that in memory: what every event touches comes first.
+    """
+
+    head: Array  # (1,) HEAD
+    pools: Array  # (J,) POOL
+    routers: Array  # (R,) ROUTER
+    lists: Array  # (R, J) LIST
+    short_law: Array  # (SHORT, J) int64  accepted customers by queue found (Markov) or by bin of their wait
+    memory: Array  # (R, G) of `state.memory_row`  G groups of servers: the pools, or all in one
+    laws: Array  # (R, J) LAW
+    servers: Array  # (n,) SERVER
+    messages: Array  # (R, n) int32  where messages may be stale: their slots, -1: not held
+    ages: Array  # (n,) AGE by server; where messages may be stale: (R n,) by router and server
+    slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
+    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand, or for the last one
+    silent: Array  # (largest at_most,) int32  troubled: 1: that server did not answer
+    sampled: Array  # (announce.sample,) int32  routers sampled by the server that announced itself last
+    limits: Array  # (n,) int32  longest queues that the table of `Lookup` tells apart
+    table: Array  # (product of limits + 1,) int32  its servers
+    by_queue: Index  # servers of a pool by queue length
+    by_held: Index  # routers by messages held (one group)
+    work: Array  # (n,) WORK
+    heap: Array  # (n,) HEAP  next departures of servers that work, a heap by (due, server)
+    conditions: Array  # (J,) CONDITION
+    health: Array  # (n,) HEALTH
+    drains: Array  # (drains,) DRAIN
+    long_law: Array  # (Q - SHORT, J) int64  the others
+    rings: Array  # (STREAMS + 1,) RING  random numbers drawn ahead; the last: COMING
+    waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
+    soon: Array  # (cells,) HEAP  events that are no departures
+    events: Array  # (cells,) EVENT  what they are, the free ones linked
+    gaps: Array  # (F,) float64  times between the arrivals that come next
+    sizes: Array  # (F,) float64  their service requirements, mean 1
+    fed_routers: Array  # (F,) int32  whom they ask; -1: drawn by the routers' shares
+    fed_phases: Array  # (F,) float64  phases of the arrival process, in [0, 1]
+    room: Array | None = None  # (bytes,) uint8  where the small ones lie, once they are gathered
+
+    def link(self) -> None:
+        """Write the addresses of all arrays into the head; call it whenever an array was replaced."""
+        head = self.head[0]
+        for name in ADDRESSES:
+            value = getattr(self, name)
+            if isinstance(value, Index):
+                value.link()
+            head[name] = (value.record if isinstance(value, Index) else value).ctypes.data
+        self._link_sizes()
+        if head["traits"] & state.TROUBLED:
+            from pull_env.kernels.faults.dispatch import troubles  # compiled only where it is needed
+
+            head["troubles"] = address(troubles)
+
+    def link_fed(self) -> None:
+        """Write the addresses of the arrays FED into the head: all of them take ten times as long."""
+        head = self.head[0]
+        for name in FED:
+            head[name] = getattr(self, name).ctypes.data
+        self._link_sizes()
+
+    def _link_sizes(self) -> None:
+        """Write to the head how long the arrays are that are replaced as the run goes on."""
+        self.head["F"], self.head["cells"] = self.gaps.size, self.events.size
+
+    def gather(self, room: Array | None = None) -> None:
+        """Move the small arrays side by side into `room`, (bytes,) uint8, from a cache line on.
+
+        None: into a new one, just large enough.
+        """
+        small = [part for part in self._parts() if part[2].nbytes <= SMALL]
+        ends = list(accumulate(whole_lines(array.nbytes) for _, _, array in small))
+        self.room = lines(ends[-1]) if room is None else room[: ends[-1]]
+        self._small = [(*part, first) for part, first in zip(small, [0, *ends], strict=False)]
+        for owner, name, array, first in self._small:
+            place = np.ndarray(array.shape, array.dtype, self.room, first)
+            place[...] = array
+            self._set(owner, name, place)
+        self._small = [(owner, name, self._get(owner, name), first) for owner, name, _, first in self._small]
+        self._large = [(owner, name) for owner, name, array in self._parts() if array.nbytes > SMALL]
+        self._by_level = ("above",) if self.head["traits"][0] & state.CALENDAR else ("long_law", "above")
+        self.link()
+
+    def twin(self, room: Array) -> Arrays:
+        """Return arrays like these, which must be gathered and before the first customer, in `room`.
+
+        Faster than to allocate, fill and gather others: addresses in the room are shifted, not looked up.
+        Those of the feed are shared: the feed replaces them before they are used.
+        """
+        assert self.room is not None
+        other = shell(self)
+        other.by_queue, other.by_held = shell(self.by_queue), shell(self.by_held)
+        other.room = room[: self.room.size]
+        other.room[:] = self.room
+        for owner, name, array, first in self._small:
+            other._set(owner, name, np.ndarray(array.shape, array.dtype, other.room, first))
+        for owner, name in self._large:
+            array = self._get(owner, name)
+            other._set(owner, name, bare(name, array) if name in self._by_level else array.copy())
+        other._shift(other.room.ctypes.data - self.room.ctypes.data)
+        return other
+
+    @property
+    def streams(self) -> Array:
+        """The random streams, (STREAMS, 4) uint64, which lie in the head."""
+        return self.head["streams"][0]  # type: ignore[no-any-return]
+
+    @property
+    def law(self) -> Array:
+        """The accepted customers by queue found (Markov) or by bin of their wait (calendar), (Q, J) int64."""
+        return np.concatenate([self.short_law, self.long_law])[: int(self.head["Q"][0])]
+
+    def extent(self) -> int:
+        """Return how many bytes the small arrays take side by side."""
+        return sum(whole_lines(array.nbytes) for _, _, array in self._parts() if array.nbytes <= SMALL)
+
+    def clear(self) -> None:
+        """Set all but the head to 0; they must be gathered."""
+        assert self.room is not None
+        self.room[whole_lines(self.head.nbytes) :] = 0
+        dense = [part for part in self._large if part[1] not in self._by_level]
+        for owner, name in self._large:
+            if name in self._by_level:
+                wipe(levels(name, self._get(owner, name)))
+        for owner, name in dense:
+            shape, dtype = self._get(owner, name).shape, self._get(owner, name).dtype
+            self._set(owner, name, None)  # first: two of a million servers need not fit at once
+            self._set(owner, name, np.zeros(shape, dtype))
+        if dense:
+            self.link()
+
+    def _shift(self, by: int) -> None:
+        """Correct the addresses in a head that was moved `by` bytes with the small arrays."""
+        words = [PLACES[name] for owner, name, _, _ in self._small if owner is None and name in PLACES]
+        self.head.view(np.int64)[words] += by
+        for owner, name in self._large:
+            if owner is None:
+                self.head[name] = self._get(owner, name).ctypes.data
+        for name in ("by_queue", "by_held"):
+            index = getattr(self, name)
+            index.record = index.record.copy()
+            index.link()
+            self.head[name] = index.record.ctypes.data
+
+    def _parts(self) -> Iterator[tuple[str | None, str, Array]]:
+        """Yield all arrays but those of the feed, in order: the index it is of, if any; its name; itself."""
+        for name in ("head", *ADDRESSES):
+            value = getattr(self, name)
+            if isinstance(value, Index):
+                yield from ((name, part, getattr(value, part)) for part in INDEX_ADDRESSES)
+            elif name not in FED:
+                yield None, name, value
+
+    def _get(self, owner: str | None, name: str) -> Array:
+        found: Array = getattr(self if owner is None else getattr(self, owner), name)
+        return found
+
+    def _set(self, owner: str | None, name: str, array: Array | None) -> None:
+        setattr(self if owner is None else getattr(self, owner), name, array)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the room out of copies, whose arrays are copied one by one."""
+        return {**self.__dict__, "room": None}
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
+        self.__dict__.update(attributes)
+        self.gather()
+
+
+def whole_lines(size: int) -> int:
+    """Return `size` bytes rounded up to whole cache lines."""
+    return -(-size // LINE) * LINE
+
+
+def whole_lanes(count: int) -> int:
+    """Return `count` numbers rounded up to whole vectors."""
+    return -(-count // LANES) * LANES
+
+
+def lines(size: int) -> Array:
+    """Return `size` bytes of 0, uint8, the first of which begins a cache line."""
+    bytes_ = np.empty(size + LINE, np.uint8)  # not `zeros`, which takes no large pages of memory
+    bytes_[...] = 0
+    first = -bytes_.ctypes.data % LINE
+    return bytes_[first : first + size]
+
+
+def shell(original: T) -> T:
+    """Return another object of the same attributes, without what copying does besides."""
+    other = object.__new__(type(original))
+    other.__dict__.update(original.__dict__)
+    return other
+
+
+def bare(name: str, array: Array) -> Array:
+    """Return an array like `array`, which is 0 but for its lowest level, without touching its other pages."""
+    other = np.zeros(array.shape, array.dtype)
+    levels(name, other)[0] = levels(name, array)[0]
+    return other
+
+
+def levels(name: str, array: Array) -> Array:
+    """Return a long law, or `above` of an index, with the levels first, (levels, groups)."""
+    return array if name == "long_law" else array.T
+
+
+def wipe(levels: Array) -> None:
+    """Set `levels`, (levels, groups), to 0.
+
+    A queue grows by one at a time, so that the levels used come first; the pages of the others were never
+    touched, and stay so.
+    """
+    for first in range(0, len(levels), 64):
+        used = levels[first : first + 64]
+        if not used.any():
+            break
+        used[...] = 0
+
+
+ADDRESSES = tuple(each.name for each in fields(Arrays) if each.name not in ("head", "room"))
+INDEX_ADDRESSES = ("lowest", "order", "place", "above")
+PLACES = {name: state.HEAD.fields[name][1] // 8 for name in ADDRESSES}  # type: ignore[index]  # words of the head
+FED = ("waiting", "soon", "events", "gaps", "sizes", "fed_routers", "fed_phases")

@@ -1,0 +1,110 @@
+"""Steps and protocols as the kernels read them, and what they need kept."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pull_env.kernels import state
+from pull_env.policy.policy import Announce, Inspect, Lookup, PolicyError, Probe, Recall, Search, Step, Take
+from pull_env.scenario.scenario import Scenario
+from pull_env.simulation.kernel_data.state_arrays import Array
+
+KINDS = {
+    "take": state.TAKE,
+    "recall": state.RECALL,
+    "send": state.SEND,
+    "probe": state.PROBE,
+    "inspect": state.INSPECT,
+    "cycle": state.CYCLE,
+    "last": state.LAST,
+    "lookup": state.LOOKUP,
+    "search": state.SEARCH,
+}
+ORDERS = {"random": state.RANDOM, "oldest": state.OLDEST, "fastest": state.FASTEST}
+WEIGHTS = {"uniform": state.UNIFORM, "rate": state.RATE}
+RANKS = {
+    "queue": state.BY_QUEUE,
+    "delay": state.BY_DELAY,
+    "queue then speed": state.BY_QUEUE_THEN_SPEED,
+    "work": state.BY_WORK,
+}
+
+
+def encode(steps: tuple[Step, ...], scenario: Scenario) -> Array:
+    """Return `steps` as the kernels read them, (steps,) STEP.
+
+    Raises:
+        PolicyError: A step names a pool that the scenario does not have, or has a table for other servers.
+    """
+    chain = np.zeros(len(steps), state.STEP)
+    for k, step in enumerate(steps):
+        pool = getattr(step, "pool", None)
+        if pool is not None and pool >= len(scenario.pools):
+            last = len(scenario.pools) - 1
+            raise PolicyError(f"steps[{k}].pool is {pool}: {scenario.name} has pools 0 to {last}")
+        at_most, stop_at = getattr(step, "at_most", 0), getattr(step, "stop_at", None)
+        if isinstance(step, Lookup):
+            if len(step.limits) != scenario.servers:
+                raise PolicyError(
+                    f"steps[{k}].limits has {len(step.limits)} servers: "
+                    f"{scenario.name} has {scenario.servers}"
+                )
+            at_most = 0 if step.free else scenario.servers
+        chain[k] = (
+            KINDS[step.kind],
+            -1 if pool is None else pool,
+            WEIGHTS[getattr(step, "weights", "uniform")],
+            ORDERS[getattr(step, "order", "random")],
+            at_most,
+            RANKS[getattr(step, "rank", "queue")],
+            getattr(step, "replace", False),
+            getattr(step, "recall", False),
+            -1.0 if stop_at is None else stop_at,
+            price_of_asking(scenario),
+        )
+    return chain
+
+
+def price_of_asking(scenario: Scenario) -> float:
+    """Return what asking a server costs, in time units of waiting; infinite where waiting costs nothing."""
+    prices = scenario.prices
+    delay = 0.0 if scenario.news is None else 2.0 * scenario.news.delay
+    return 2.0 * prices.message / prices.wait + delay if prices.wait > 0.0 else math.inf
+
+
+def needs_calendar(steps: tuple[Step, ...]) -> bool:
+    """Return whether a step looks at unfinished work, which only the calendar clock knows."""
+    return any(getattr(step, "rank", None) == "work" for step in steps)
+
+
+def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
+    """Return the KEEP_* bits of what `steps` and `announce` read."""
+    bits = 0
+    if any(isinstance(step, Take) and step.order == "oldest" for step in steps):
+        bits |= state.KEEP_AGE
+    if any(isinstance(step, Inspect) for step in steps):
+        bits |= state.KEEP_QUEUE_INDEX
+    if announce is not None and announce.recipient == "fewest" and announce.sample is None:
+        bits |= state.KEEP_ROUTER_INDEX
+    if any(isinstance(step, Search) for step in steps):
+        bits |= state.KEEP_LAW
+    if any(isinstance(step, Recall) or getattr(step, "recall", False) for step in steps):
+        bits |= state.KEEP_MEMORY
+    return bits
+
+
+def rules(announce: Announce | None, complete: bool, calendar: bool, troubled: bool) -> int:
+    """Return the traits of a run that are no KEEP_* bits."""
+    traits = state.COMPLETE * complete | state.CALENDAR * calendar | state.TROUBLED * troubled
+    if announce is not None:
+        traits |= state.STALE * (not announce.withdraw) | state.CHOOSY * (announce.recipient == "fewest")
+    return traits
+
+
+def widest(steps: tuple[Step, ...], scenario: Scenario) -> int:
+    """Return the most servers that a probe or a search of `steps` may ask."""
+    asking = (step for step in steps if isinstance(step, Probe | Search))
+    again = (s.at_most if getattr(s, "replace", False) else min(s.at_most, scenario.servers) for s in asking)
+    return max(again, default=0)

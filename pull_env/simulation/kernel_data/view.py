@@ -1,0 +1,236 @@
+"""The layout of what `RouterEnv` shows, and the arrays that the kernels write it to.
+
+Symbols: J pools, R routers, A actions, L entries of an observation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pull_env.kernels.envs import observe
+from pull_env.policy.catalog import mean_service_time, with_fallback
+from pull_env.policy.policy import Last, Recall, Step, Take
+from pull_env.scenario.scenario import Prices, Scenario
+from pull_env.simulation.kernel_data.state_arrays import Array, shell
+from pull_env.simulation.kernel_data.step_records import encode
+
+PRICE_SCALE = 0.05  # a message that costs this much waiting, in mean service times, is observed as 0.5
+LARGEST_LOAD = 1.5
+
+POOL_NAMES = (
+    "size share",
+    "relative rate",
+    "buffer",
+    "messages held",
+    "remembered wait",
+    "remembered age",
+    "probed wait",
+    "probed idle",
+    "message age",
+)
+ROUTER_NAMES = ("arrival rate", "found no message", "message price", "load")
+POOL_STATE_NAMES = ("idle", "queue 1", "queue 2", "queue 3", "queue 4 or more")
+STATE_NAMES = ("routers without message", "share of messages", "arrival phase", "closed")
+
+
+def observation_names(scenario: Scenario, with_state: bool = False) -> tuple[str, ...]:
+    """Return the name of every entry of an observation, (L,) texts, such as `pool 0: messages held`."""
+    pools = range(len(scenario.pools))
+    names = [f"pool {pool}: {name}" for pool in pools for name in POOL_NAMES]
+    names += [f"router: {name}" for name in ROUTER_NAMES]
+    if with_state:
+        names += [f"state of pool {pool}: {name}" for pool in pools for name in POOL_STATE_NAMES]
+        names += [f"state: {name}" for name in STATE_NAMES]
+    return tuple(names)
+
+
+def local_size(scenario: Scenario) -> int:
+    """Return how many entries a router knows itself; those of the state come after."""
+    return len(scenario.pools) * observe.POOL_ENTRIES + observe.ROUTER_ENTRIES
+
+
+def observation_size(scenario: Scenario, with_state: bool = False) -> int:
+    """Return the length L of an observation, which depends on J only."""
+    state = len(scenario.pools) * observe.POOL_STATE_ENTRIES + observe.STATE_ENTRIES
+    return local_size(scenario) + (state if with_state else 0)
+
+
+def observed_price(prices: Prices, service: float) -> float:
+    """Return the observed price of a message: m / (m + 0.05), where it costs as much as a wait of m.
+
+    Args:
+        prices: The prices; where waiting costs nothing the result is 1.
+        service: Mean service time, the unit of m.
+    """
+    scale = PRICE_SCALE * prices.wait * service  # multiplied out: m itself may be too large for a float
+    return 1.0 if scale == 0.0 else prices.message / (prices.message + scale)
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What the kernels need to know and never changes: equal envs share it."""
+
+    chains: Array  # (A, CHAIN_STEPS) STEP  what the actions mean
+    doubtful: Array  # (D,) DOUBT  actions that are not always real
+    gaps: Array  # (R,) float64  nominal mean time between a router's arrivals, in ticks
+    aspects: Array  # (J,) ASPECT  how a pool is observed
+    observation: Array  # (L,) float32  the entries that never change, else 0
+    mask: Array  # (A,) int8  1: always real
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def of(cls, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> Constants:
+        """Return those of an env; for the arguments see `View`."""
+        chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
+        doubtful, ends = doubts(catalog, len(scenario.pools))
+        mask = np.ones(len(catalog), np.int8)
+        mask[doubtful["action"]] = 0
+        return cls(
+            chains=chains.reshape(len(catalog), observe.CHAIN_STEPS),
+            doubtful=doubtful,
+            gaps=nominal_gaps(scenario, tick),
+            aspects=aspects(scenario, tick, ends),
+            observation=constant_entries(scenario, with_state),
+            mask=mask,
+        )
+
+
+def doubts(catalog: tuple[Step, ...], pools: int) -> tuple[Array, list[int]]:
+    """Return the actions that are not always real and what they need, those that mean one pool first.
+
+    Returns:
+        The actions, (D,) DOUBT, and where those end that mean pool 0, 1, ...
+    """
+    needs = {Take: observe.HELD, Recall: observe.KNOWN, Last: observe.ANNOUNCED}
+    rows, ends = [], []
+    for pool in (*range(pools), None):
+        rows += [
+            (action, needs[type(step)])
+            for action, step in enumerate(catalog)
+            if not step.total and getattr(step, "pool", None) == pool
+        ]
+        ends.append(len(rows))
+    return np.array(rows, observe.DOUBT), ends[:-1]
+
+
+def aspects(scenario: Scenario, tick: float, ends: list[int]) -> Array:
+    """Return how every pool is observed, (J,) ASPECT."""
+    service = mean_service_time(scenario)
+    rows = zip(scenario.pools, [0, *ends], ends, strict=False)
+    return np.array(
+        [(1.0, pool.rate * service, service / tick, service, first, end) for pool, first, end in rows],
+        observe.ASPECT,
+    )
+
+
+def constant_entries(scenario: Scenario, with_state: bool) -> Array:
+    """Return an observation in which only the entries stand that never change, (L,) float32."""
+    entries = np.zeros(observation_size(scenario, with_state), np.float32)
+    pools = entries[: len(scenario.pools) * observe.POOL_ENTRIES].reshape(-1, observe.POOL_ENTRIES)
+    fastest = max(pool.rate for pool in scenario.pools)
+    for row, pool in zip(pools, scenario.pools, strict=True):
+        buffer = 1.0 if pool.buffer is None else pool.buffer / (1 + pool.buffer)
+        row[: observe.POOL_CONSTANTS] = pool.size / scenario.servers, pool.rate / fastest, buffer
+    end = local_size(scenario)
+    price = observed_price(scenario.prices, mean_service_time(scenario))
+    entries[end - 2 : end] = price, min(scenario.nominal_load, LARGEST_LOAD) / LARGEST_LOAD
+    return entries
+
+
+class Sight:
+    """The arrays of one env that the kernels write through its VIEW record, and the constants in it.
+
+    Attributes:
+        observation: (L,) float32, overwritten at every step.
+        mask: (A,) int8, overwritten at every step.
+        outcome: () OUTCOME, overwritten at every step.
+        record: (1,) VIEW.
+    """
+
+    def __init__(self, scenario: Scenario, entries: int, actions: int) -> None:
+        """Allocate for L `entries` and A `actions`, and note the constants of the scenario."""
+        self.observation: Array = np.zeros(entries, np.float32)
+        self.mask: Array = np.zeros(actions, np.int8)
+        self.outcome: Array = np.zeros((), observe.OUTCOME)
+        self.record: Array = np.zeros(1, observe.VIEW)
+        prices = scenario.prices
+        self.record["actions"] = actions
+        self.record["fastest"] = max(pool.rate for pool in scenario.pools)
+        self.record["wait_price"], self.record["block_price"] = prices.wait, prices.block
+        self.record["message_price"] = prices.message
+        self._link()
+
+    @property
+    def address(self) -> int:
+        """What the kernels know the record by."""
+        return int(self.record.ctypes.data)
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
+        self.__dict__.update(attributes)
+        self._link()
+
+    def _link(self) -> None:
+        """Write the addresses of all arrays where the kernels read them."""
+        for name in ("observation", "mask", "outcome"):
+            self.record[name] = getattr(self, name).ctypes.data
+
+
+class View(Sight):
+    """The arrays of an env whose actions are steps of a catalog: what a router knows, and what it may do.
+
+    Only entries that change are written at every step.
+    """
+
+    def __init__(self, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> None:
+        """Allocate, and note the constants.
+
+        Args:
+            scenario: The system.
+            catalog: What the A actions mean.
+            tick: Time units a tick of the system's clock.
+            with_state: Whether the observation ends with the state.
+
+        Raises:
+            PolicyError: A step names a pool that the scenario does not have.
+        """
+        self._constants = Constants.of(scenario, catalog, tick, with_state)
+        super().__init__(scenario, observation_size(scenario, with_state), len(catalog))
+        self.observation[:], self.mask[:] = self._constants.observation, self._constants.mask
+        self.record["doubts"], self.record["with_state"] = self._constants.doubtful.size, with_state
+
+    @property
+    def chains(self) -> Array:
+        """What the actions mean, (A, CHAIN_STEPS) STEP."""
+        return self._constants.chains
+
+    def twin(self, observation: Array, mask: Array, outcome: Array, record: Array) -> View:
+        """Return a view like this one that lies in these arrays."""
+        other = shell(self)
+        other.move(observation, mask, outcome, record)
+        return other
+
+    def move(self, observation: Array, mask: Array, outcome: Array, record: Array) -> None:
+        """Lie in these arrays from now on, with what stands in the present ones."""
+        places = {"observation": observation, "mask": mask, "outcome": outcome, "record": record}
+        for name, place in places.items():
+            place[...] = getattr(self, name)
+            setattr(self, name, place)
+        Sight._link(self)  # the constants stay where they are
+
+    def _link(self) -> None:
+        super()._link()
+        for name in ("chains", "doubtful", "gaps", "aspects"):
+            self.record[name] = getattr(self._constants, name).ctypes.data
+
+
+def nominal_gaps(scenario: Scenario, tick: float) -> npt.NDArray[np.float64]:
+    """Return the mean time between a router's arrivals, (R,) numbers in ticks; infinite if it gets none."""
+    rates: npt.NDArray[np.float64] = np.array(scenario.router_shares) * (scenario.total_arrival_rate * tick)
+    with np.errstate(divide="ignore"):
+        return 1.0 / rates

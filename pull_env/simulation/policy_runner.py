@@ -1,0 +1,83 @@
+"""A simulator whose routers all follow one policy: a chain of steps, or a network over a catalog of them."""
+
+from __future__ import annotations
+
+from pull_env.kernels import state
+from pull_env.kernels.network import rollout_network
+from pull_env.policy.policy import Policy, PolicyError, Recall
+from pull_env.scenario.scenario import Scenario
+from pull_env.simulation.kernel_data.step_records import encode, needs_calendar
+from pull_env.simulation.kernel_data.view import View, local_size
+from pull_env.simulation.network_runner import Decider
+from pull_env.simulation.simulator import Simulator, Workload
+from pull_env.simulation.workload import poisson, workload_of
+
+
+class Player:
+    """A system in motion under a policy; `reset` starts it.
+
+    Attributes:
+        simulator: The state of the system.
+    """
+
+    def __init__(self, scenario: Scenario, policy: Policy, workload: Workload | None = None) -> None:
+        """Prepare.
+
+        Args:
+            scenario: The system.
+            policy: What its routers follow.
+            workload: Feeds of the calendar clock; None: what the scenario and the policy need.
+
+        Raises:
+            PolicyError: The policy does not fit the scenario.
+        """
+        check_fit(policy, scenario)
+        workload = workload or workload_for(scenario, policy)
+        steps, keep = policy.steps, 0
+        if policy.network is not None:  # its observation tells of the memory, and of recent answers
+            steps, keep = (*steps, Recall()), state.KEEP_VIEW | state.KEEP_MEMORY
+        self.simulator = Simulator(
+            scenario, steps, policy.announce, memory=policy.memory, keep=keep, workload=workload
+        )
+        self._chain = encode(policy.steps, scenario)
+        self._decider = None if policy.network is None else Decider(policy.network)
+        if self._decider is not None:
+            tick = float(self.simulator.arrays.head["tick"][0])
+            self._view = View(scenario, policy.steps, tick, with_state=False)
+
+    def reset(self, seed: int, episode: int = 0) -> None:
+        """Start anew from an empty system on the streams of `seed` and `episode`, with the first customer."""
+        self.simulator.reset(seed, episode)
+
+    def run(self, customers: int) -> int:
+        """Place `customers` customers; return how many there were: fewer where a trace ended."""
+        if self._decider is None:
+            return self.simulator.run(self._chain, customers)
+        view, network = self._view.address, self._decider.address
+        return self.simulator.repeat(
+            lambda system, block: rollout_network(system, view, network, block), customers
+        )
+
+
+def workload_for(scenario: Scenario, policy: Policy) -> Workload | None:
+    """Return the feeds of the calendar clock that a scenario and a policy need; None: the Markov clock."""
+    workload = workload_of(scenario)
+    if workload is None and needs_calendar(policy.steps):
+        workload = poisson(scenario)
+    return workload
+
+
+def check_fit(policy: Policy, scenario: Scenario) -> None:
+    """Refuse a policy that cannot be followed on a scenario.
+
+    Raises:
+        PolicyError: A step names a pool that the scenario does not have, or a table or a network is made for
+            another system.
+    """
+    encode(policy.steps, scenario)
+    if policy.network is not None and policy.network.sizes[0] != local_size(scenario):
+        raise PolicyError(
+            f"network takes {policy.network.sizes[0]} entries: on {scenario.name}, of {len(scenario.pools)} "
+            f"pools, a router sees {local_size(scenario)}; "
+            "it fits scenarios with as many pools as it was made for"
+        )

@@ -1,0 +1,29 @@
+"""A progress bar on standard error, for work of over a few seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Report = Callable[[int], None]  # told how much was done since it was told last
+
+
+@contextmanager
+def bar(title: str, total: int, shown: bool) -> Iterator[Report]:
+    """Show the progress of `total` units of work while the context lasts; yields what to tell of work done.
+
+    Args:
+        title: What is being done.
+        total: Units of work.
+        shown: False: nothing is shown, and nothing imported.
+    """
+    if not shown:
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=total)
+        yield lambda done: progress.advance(task, done)

@@ -1,0 +1,137 @@
+"""`simulate`: a scenario and a policy in, waiting and messages with intervals out."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from pull_env.policy.policy import Policy
+from pull_env.scenario.scenario import Scenario, as_scenario
+from pull_env.scenario.trace import scaled_trace
+from pull_env.simulation.policy_runner import Player, check_fit, workload_for
+from pull_env.simulation.progress import Report, bar
+from pull_env.simulation.results import Counts, Recorder, Result, summarise
+from pull_env.simulation.simulator import Workload
+from pull_env.simulation.warmup import warmup_customers
+
+BATCHES = 32  # of a replication: for the drift test, and for the interval of a single replication
+BLOCK = 250_000  # customers between two looks at progress and interruption
+
+
+def simulate(
+    scenario: Scenario | str,
+    policy: Policy,
+    customers: int | None = None,
+    *,
+    seed: int = 0,
+    replications: int = 8,
+    warmup: int | None = None,
+    workers: int | None = None,
+    workload: Workload | None = None,
+    progress: bool = False,
+) -> Result:
+    """Simulate routers that follow `policy` on `scenario`.
+
+    The same arguments give the same result, whatever `workers` is. Replication k uses the streams of (seed,
+    k), for every
+    policy: two policies on one seed meet the same customers, and `estimates.paired` compares them.
+
+    Args:
+        scenario: The system; a preset's name or the path of a TOML file as well.
+        policy: See `baselines.make`.
+        customers: Counted customers over all replications, rounded up to whole batches; None: 1,000,000, or a
+            whole trace.
+        seed: From 0.
+        replications: Independent runs, over which the intervals are taken; with 1 they are taken over its
+            batches.
+        warmup: Customers of each replication that are not counted; None: five relaxation times, or none of a
+            trace.
+        workers: Threads; None: one a core.
+        workload: Feeds of the calendar clock, for given service requirements; None: what the scenario says.
+        progress: Whether to show a progress bar on standard error.
+
+    Raises:
+        ValueError: An argument is not allowed; the message says what is.
+    """
+    scenario = as_scenario(scenario)
+    check(customers, seed, replications, warmup, workers)
+    workload = workload or workload_for(scenario, policy)
+    check_fit(policy, scenario)
+    warmup, batch = plan(scenario, policy, customers, replications, warmup)
+    started = time.perf_counter()
+    stop = threading.Event()
+
+    def replicate(replication: int, report: Report) -> Counts:
+        player = Player(scenario, policy, workload)
+        player.reset(seed, replication)
+        _run(player, warmup, report, stop)
+        recorder = Recorder(player.simulator)
+        for _ in range(BATCHES):
+            _run(player, batch, report, stop)
+            recorder.mark()
+        return recorder.counts()
+
+    total = replications * (warmup + BATCHES * batch)
+    threads = min(workers or os.cpu_count() or 1, replications)
+    with (
+        bar(f"{policy.name} on {scenario.name}", total, progress) as report,
+        ThreadPoolExecutor(threads) as pool,
+    ):
+        try:
+            counts = list(pool.map(lambda k: replicate(k, report), range(replications)))
+        except BaseException:
+            stop.set()
+            raise
+    return summarise(scenario, counts, seed=seed, warmup=warmup, seconds=time.perf_counter() - started)
+
+
+def _run(player: Player, customers: int, report: Report, stop: threading.Event) -> None:
+    """Run `customers` customers in blocks short enough to be interrupted."""
+    while customers > 0 and not stop.is_set():
+        block = min(customers, BLOCK)
+        player.run(block)
+        report(block)
+        customers -= block
+
+
+def check(
+    customers: int | None, seed: int, replications: int, warmup: int | None, workers: int | None
+) -> None:
+    """Refuse arguments of a run that are not allowed."""
+    limits = {"customers": 1, "seed": 0, "replications": 1, "warmup": 0, "workers": 1}
+    for (name, least), value in zip(
+        limits.items(), (customers, seed, replications, warmup, workers), strict=True
+    ):
+        optional = name in ("customers", "warmup", "workers")
+        if value is None and optional:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")
+
+
+def plan(
+    scenario: Scenario, policy: Policy | None, customers: int | None, replications: int, warmup: int | None
+) -> tuple[int, int]:
+    """Return the customers of the warm-up and of each batch of a replication.
+
+    Raises:
+        ValueError: A trace has too few customers.
+    """
+    if scenario.replay is None:
+        warmup = warmup_customers(scenario, policy) if warmup is None else warmup
+        return warmup, math.ceil((customers or 1_000_000) / (replications * BATCHES))
+    available = scaled_trace(scenario)[0].size
+    warmup = warmup or 0
+    most = (available - warmup) // BATCHES
+    batch = most if customers is None else math.ceil(customers / (replications * BATCHES))
+    if not 1 <= batch <= most:
+        raise ValueError(
+            f"customers is {customers}: {scenario.replay.trace} has {available}, a replication may count "
+            f"{max(most, 0) * BATCHES} of them after a warm-up of {warmup}"
+        )
+    return warmup, batch

@@ -1,0 +1,1 @@
+"""Slow twins and exact values that the simulator is checked against."""

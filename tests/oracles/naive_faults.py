@@ -1,0 +1,284 @@
+"""The naive twin of a system in which messages travel and get lost, servers fail, and routers restart."""
+
+import math
+
+from pull_env.scenario.faults import Faults, News
+from tests.oracles.naive import Naive
+
+FAILURES, SLOWNESS, RESTARTS = range(3)
+
+
+class Troubled(Naive):
+    """Events that are no departures are a list of (when, order, what, arguments)."""
+
+    def __init__(self, scenario, policy, *args, **kwargs):
+        self.news, self.faults = scenario.news or News(), scenario.faults or Faults()
+        self.events, self.order, self.begun, self.doomed = [], 0, False, False
+        self.periods, self.closed_pools = {}, set()
+        super().__init__(scenario, policy, *args, **kwargs)
+        self.price += 2 * self.news.delay
+
+    def begin(self):
+        low, high = self.streams[4].draw()
+        self.key, self.begun = low + (high << 32), True
+        for server in self.servers:
+            server.period, server.announcement = 0, 0
+            server.until = self.end(FAILURES, server, 0)
+            self.schedule(server.until, self.switch, server)
+            if server.announced:
+                self.plan_repeat(server.holder, server, 0)
+        for router in self.routers:
+            self.plan_restart(router, 0)
+        for turn in ("at", "until"):
+            for drain in self.faults.drains:
+                if getattr(drain, turn) is not None:
+                    act = self.close if turn == "at" else self.open
+                    self.schedule(getattr(drain, turn), act, self.pools[drain.pool])
+
+    def schedule(self, due, act, *arguments):
+        if due < math.inf:
+            self.events.append((due, self.order, act, arguments))
+            self.order += 1
+
+    def advance_calendar(self):
+        if not self.begun:
+            self.begin()
+        super().advance_calendar()
+
+    def next_event(self, arrival):
+        departures = [(s.departures[0], 0, s.number, self.depart, (s,)) for s in self.servers if s.queue]
+        events = [(due, 1, order, act, arguments) for due, order, act, arguments in self.events]
+        soonest = min(departures + events, key=lambda event: event[:3], default=(math.inf,))
+        if soonest[0] > arrival:
+            return False
+        due, rank, order, act, arguments = soonest
+        self.events = [event for event in self.events if not rank or event[1] != order]
+        self.now = due
+        act(*arguments)
+        return True
+
+    # when servers fail and slow down
+
+    def exponential(self, process, item, period):
+        word = mix((self.key + (item.number * 3 + process) * GOLDEN) % 2**64)
+        return -math.log(((mix((word + period * GOLDEN) % 2**64) >> 11) + 1) / 2**53)
+
+    def end(self, process, server, period):
+        """When this period of a server ends; those of odd number are of failure, or of slowness."""
+        ends = self.periods.setdefault((process, server), [])
+        names = ("up", "down") if process == FAILURES else ("normal", "slow")
+        spared = self.faults.pools is not None and server.pool.number not in self.faults.pools
+        while len(ends) <= period:
+            mean = None if spared else getattr(self.faults, names[len(ends) % 2])
+            length = mean * self.exponential(process, server, len(ends)) if mean else math.inf
+            ends.append((ends[-1] if ends else 0.0) + length)
+        return ends[period]
+
+    def period_at(self, process, server, time):
+        period = 0
+        while self.end(process, server, period) <= time:
+            period += 1
+        return period, self.end(process, server, period)
+
+    def is_open(self, server):
+        up = server.period % 2 == 0 and self.now < server.until
+        return up and server.pool not in self.closed_pools
+
+    def stay(self, server, starts):
+        lost = self.faults.customers == "lost"
+        service = math.inf
+        if not lost or starts < server.until:
+            service = self.serve_through(server, starts)
+        self.doomed = lost and starts + service > server.until
+        if self.doomed:
+            self.count["failed"] += 1
+            starts = min(starts, server.until)
+            service = server.until - starts
+        return starts, service
+
+    def serve_through(self, server, starts):
+        now, left, tries = starts, self.size, 0
+        while True:
+            failures, up_until = self.period_at(FAILURES, server, now)
+            slowness, slow_until = self.period_at(SLOWNESS, server, now)
+            speed, end = server.pool.rate, min(up_until, slow_until)
+            if slowness % 2:
+                speed *= self.faults.factor
+            if failures % 2 == 0:
+                if left / speed <= end - now:
+                    return (now - starts) + left / speed if now > starts else left / speed
+                left -= speed * (end - now)
+                if self.faults.customers == "lost" and end == up_until:
+                    return math.inf
+                if self.faults.customers == "restart" and end == up_until and tries < 1000:
+                    left, tries = self.size, tries + 1
+            now = end
+
+    # what happens then
+
+    def switch(self, server):
+        server.period += 1
+        server.until = self.end(FAILURES, server, server.period)
+        self.schedule(server.until, self.switch, server)
+        if server.period % 2:
+            self.forget(server)
+        else:
+            self.appear(server)
+
+    def available(self, server):
+        return super().available(server) and self.is_open(server)
+
+    def appear(self, server):
+        if self.available(server) and not server.announced:
+            self.count["pulls"] += 1
+            self.tell(self.recipient(), server)
+
+    def close(self, pool):
+        self.closed_pools.add(pool)
+        for server in pool.servers:
+            if server.announced:
+                self.withdraw(None, server) if self.announce.withdraw else self.forget(server)
+
+    def open(self, pool):
+        self.closed_pools.discard(pool)
+        for server in pool.servers:
+            self.appear(server)
+
+    def plan_restart(self, router, number):
+        time = self.faults.restart and self.faults.restart * self.exponential(RESTARTS, router, number)
+        self.schedule(self.now + time if time else math.inf, self.restart, router, number)
+
+    def restart(self, router, number):
+        for pool in self.pools:
+            for server in router.slots[pool][::-1]:
+                self.drop(router, server)
+            router.recent["answer", pool] = router.recent["idle", pool] = 0.0
+            router.told[pool], router.reservation[pool] = [], 0
+        router.last = None
+        for entry in router.entries:
+            entry[:] = entry[0] if self.memory.complete(len(self.servers)) else None, 0, -math.inf
+        self.plan_restart(router, number + 1)
+
+    # messages
+
+    def travel(self):
+        news, loss = self.news, round(self.news.loss * 2**32)
+        random = news.law == "exponential" and news.delay > 0
+        if not loss and not random:
+            return news.delay
+        low, high = self.streams[3].draw()
+        if low < loss:
+            self.count["missed"] += 1
+            return math.inf
+        return -math.log((high + 1) / 2**32) * news.delay if random else news.delay
+
+    def hold(self, router, server):
+        server.holder = router
+        super().hold(router, server)
+
+    def tell(self, router, server):
+        server.announced, server.holder = True, router
+        server.announcement += 1
+        self.send_pull(router, server)
+
+    def send_pull(self, router, server):
+        time = self.travel()
+        if time == 0:
+            self.deliver(router, server, server.announcement)
+        elif time < math.inf:
+            self.schedule(self.now + time, self.deliver, router, server, server.announcement)
+        else:
+            self.plan_repeat(router, server, server.announcement)
+
+    def stands(self, router, server, number):
+        return server.holder is router and server.announcement == number
+
+    def deliver(self, router, server, number):
+        self.keep(router, server)
+        if self.stands(router, server, number):
+            self.plan_repeat(router, server, number)
+        else:
+            self.count["stale"] += 1
+
+    def plan_repeat(self, router, server, number):
+        self.schedule(self.now + (self.news.repeat or math.inf), self.repeat, router, server, number)
+
+    def repeat(self, router, server, number):
+        if self.stands(router, server, number):
+            self.count["pulls"] += 1
+            self.send_pull(router, server)
+
+    def forget(self, server):
+        server.announced, server.holder = False, None
+        server.announcement += 1
+
+    def withdraw(self, router, server):
+        holder = server.holder
+        self.forget(server)
+        if holder is not router:
+            self.count["removes"] += 1
+            time = self.travel()
+            if time == 0:
+                self.remove(holder, server)
+            else:
+                self.schedule(self.now + time, self.remove, holder, server)
+
+    def remove(self, router, server):
+        if server in router.by_age:
+            self.drop(router, server)
+
+    # a customer
+
+    def assign(self, router, server):
+        self.sender, self.target, self.doomed = router, server, False
+        self.lost = server.queue >= server.pool.buffer or not self.is_open(server)
+        self.wait = 0.0
+        server.pool.tally["blocked"] += self.lost
+        if not self.lost:
+            self.admit(server, server.pool)
+        if self.announce and not self.announce.withdraw:
+            if server.announced:
+                self.forget(server)
+        elif self.announce:
+            if server.announced and server.queue >= self.announce.threshold:
+                self.withdraw(router, server)
+            if server in router.by_age and server.holder is not router:
+                self.drop(router, server)
+        self.note_assignment(router, server)
+
+    def answers(self, server, step):
+        self.count["probes"] += 1
+        there, time, heard = self.travel(), self.news.patience, False
+        if there < math.inf and self.is_open(server):
+            self.count["probes"] += 1
+            back = self.travel()
+            heard = there + back <= time
+            time = there + back if heard else time
+        at_once = step.kind == "probe" and step.stop_at is None
+        self.asking = max(self.asking, time) if at_once else self.asking + time
+        return heard
+
+    def lookup(self, router, step):
+        if not step.free:
+            self.asking += 2 * self.news.delay
+        return super().lookup(router, step)
+
+    def inspect(self, router, step):
+        self.asking += 2 * self.news.delay
+        able = [server for server in self.servers if self.is_open(server)]
+        if len(able) == len(self.servers):
+            return super().inspect(router, step)
+        self.asked = self.servers
+        self.count["probes"] += 2 * len(self.servers)
+        able = able or self.servers
+        merits = [self.merit(s, s.queue, step.rank) if self.is_open(s) else 0 for s in able]
+        return self.policy_stream.pick([s for s, m in zip(able, merits, strict=True) if m == min(merits)])
+
+
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix(word):  # the finaliser of splitmix64
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    word = (word ^ word >> 27) * 0x94D049BB133111EB % 2**64
+    return word ^ word >> 31

@@ -1,0 +1,245 @@
+"""Declarations of service laws, arrivals and hot routers: round trips, and one sentence for every bad value."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pull_env import Pool, Scenario, load_scenario
+from pull_env.scenario.arrivals import Batches, Bursts, Day, HotRouter, Modulated, Renewal, Trace
+from pull_env.scenario.laws import (
+    LAWS,
+    Deterministic,
+    Empirical,
+    Erlang,
+    Exponential,
+    Hyperexponential,
+    Lognormal,
+    Pareto,
+    Weibull,
+)
+from pull_env.scenario.scenario import traced_names
+from tests.scenario.test_scenario import as_toml, raises
+
+POOLS = (Pool(3, 2.0), Pool(2, 0.5))
+
+bounded = st.floats(1e-3, 1e3)
+laws = st.one_of(
+    st.just(Exponential()),
+    st.just(Deterministic()),
+    st.builds(Erlang, st.integers(1, 100)),
+    st.builds(Hyperexponential, st.floats(1.001, 1e3)),
+    st.builds(Lognormal, bounded),
+    st.builds(Pareto, st.floats(1.001, 10)),
+    st.builds(Pareto, st.floats(0.1, 10), st.floats(1.001, 1e6)),
+    st.builds(Weibull, st.floats(0.1, 10)),
+    st.builds(Empirical, st.just("/data/sizes.csv"), st.just("size")),
+)
+
+
+@st.composite
+def modulated(draw):
+    phases = draw(st.integers(1, 4))
+    weights = st.lists(st.integers(1, 9), min_size=phases, max_size=phases)
+    rows = st.lists(weights, min_size=phases, max_size=phases)
+    moves = draw(st.none() | rows.map(lambda m: tuple(tuple(x / sum(row) for x in row) for row in m)))
+    numbers = st.lists(bounded, min_size=phases, max_size=phases).map(tuple)
+    return Modulated(draw(numbers), draw(numbers), moves)
+
+
+arrivals = st.one_of(
+    st.builds(Batches, st.floats(1, 100)),
+    st.builds(Batches, st.integers(1, 100), st.just("fixed")),
+    modulated(),
+    st.builds(Bursts, st.floats(0.81, 1.6), bounded, st.floats(0.1, 0.45)),
+    st.builds(Day, bounded, st.floats(0, 1)),
+    st.builds(Renewal, laws),
+)
+
+
+@st.composite
+def workloads(draw):
+    """Draw a scenario with every kind of workload but a trace."""
+    return Scenario(
+        POOLS,
+        routers=3,
+        load=0.8,
+        shares=draw(st.none() | st.builds(HotRouter, st.floats(0.01, 1), bounded)),
+        arrivals=draw(st.none() | arrivals),
+        service=draw(st.none() | laws),
+    )
+
+
+@given(workloads())
+def test_round_trip(scenario):
+    through = json.loads(json.dumps(scenario.to_dict(), allow_nan=False))
+    assert through == scenario.to_dict()
+    assert Scenario.from_dict(through) == scenario
+    assert Scenario.from_dict(through).digest == scenario.digest
+    assert hash(Scenario.from_dict(through)) == hash(scenario)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"service": Lognormal(4), "arrivals": Modulated((1, 2), (3, 4), ((0.5, 0.5), (1, 0)))},
+        {"service": Pareto(1.5), "arrivals": Renewal(Erlang(3)), "shares": HotRouter(0.4, every=10)},
+        {"arrivals": Trace("/data/a.swf", "submit", "run", block=50, bad_rows="skip")},
+    ],
+    ids=["modulated", "renewal", "trace"],
+)
+def test_round_trip_through_toml(parts, tmp_path):
+    scenario = Scenario(POOLS, routers=2, load=0.5, name="some", **parts)
+    path = tmp_path / "some.toml"
+    path.write_text(as_toml(scenario))
+    assert load_scenario(str(path)) == scenario
+
+
+def test_a_scenario_without_them_keeps_its_digest():
+    assert not {"service", "arrivals", "shares"} & set(Scenario(POOLS, load=0.5).to_dict())
+    trace = Scenario(POOLS, load=0.5, arrivals=Trace("a.csv", "t", "s")).to_dict()
+    assert trace["arrivals"] == {"trace": "a.csv", "time": "t", "size": "s"}
+
+
+def test_what_is_markov():
+    plain = Scenario(POOLS, routers=2, load=0.5, shares=(0.9, 0.1))
+    assert plain.markov
+    assert replace(plain, service=Exponential()).markov
+    for parts in ({"service": Erlang(2)}, {"arrivals": Batches(2)}, {"shares": HotRouter(0.5, 1.0)}):
+        assert not replace(plain, **parts).markov
+    assert replace(plain, shares=HotRouter(0.9, 1.0)).router_shares == (0.5, 0.5)
+
+
+def test_what_ends():
+    trace = Trace("a.csv", "t", "s")
+    assert Scenario(POOLS, load=0.5, arrivals=trace).replay == trace
+    assert Scenario(POOLS, load=0.5, arrivals=replace(trace, block=9)).replay is None
+    assert Scenario(POOLS, load=0.5, arrivals=Batches(2)).replay is None
+
+
+@pytest.mark.parametrize("part", ["service = {{law = 'empirical', file = '{}', column = 's'}}",
+                                  "arrivals = {{kind = 'renewal', gaps = {{law = 'empirical', file = '{}', column = 's'}}}}"])  # fmt: skip
+def test_files_are_looked_for_next_to_their_scenario(part, tmp_path):
+    path = tmp_path / "some.toml"
+    path.write_text(f"load = 0.5\npools = [{{size = 1}}]\n{part.format('../sizes.csv')}")
+    scenario = load_scenario(str(path))
+    law = scenario.service or scenario.arrivals.gaps
+    assert Path(law.file) == (tmp_path.parent / "sizes.csv").resolve()
+
+
+def test_a_preset_for_a_trace_that_the_user_names(tmp_path, monkeypatch):
+    assert traced_names() == ("llm-gateway",)
+    monkeypatch.chdir(tmp_path)
+    scenario = load_scenario("llm-gateway", trace="requests.csv")
+    assert scenario.arrivals == Trace(str(tmp_path / "requests.csv"), "TIMESTAMP", "GeneratedTokens")
+    assert (scenario.servers, scenario.routers, scenario.load, scenario.name) == (24, 4, 0.7, "llm-gateway")
+    with raises(
+        r"llm-gateway replays a trace of yours: name it, by load_scenario\('llm-gateway', trace=PATH\), or .*"
+    ):
+        load_scenario("llm-gateway")
+    with raises(r".*two-speeds\.toml: trace is 'a\.csv': it must be left out: the scenario replays none"):
+        load_scenario("two-speeds", trace="a.csv")
+
+
+POSITIVE = "it must be a positive finite number"
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda: Erlang(0), "phases is 0: it must be an integer from 1 to 2147483647"),
+        (lambda: Erlang(2.5), "phases is 2.5: it must be an integer .*"),
+        (lambda: Hyperexponential(1.0), "scv is 1.0: it must be a finite number above 1"),
+        (lambda: Hyperexponential(math.inf), "scv is inf: it must be a finite number above 1"),
+        (lambda: Lognormal(0), f"scv is 0: {POSITIVE}"),
+        (lambda: Pareto(1.0), "shape is 1.0: it must be a finite number above 1"),
+        (lambda: Pareto(0.0, bound=2), f"shape is 0.0: {POSITIVE}"),
+        (lambda: Pareto(1.5, bound=1), "bound is 1: it must be a finite number above 1"),
+        (lambda: Weibull(0.09), "shape is 0.09: it must be a finite number from 0.1"),
+        (lambda: Empirical("", "x"), "file is '': it must be a string that is not empty"),
+        (lambda: Empirical("a.csv", 3), "column is 3: it must be a string that is not empty"),
+        (lambda: Trace("a", "t", "s", block=0), "block is 0: it must be an integer .*"),
+        (lambda: Trace("a", "t", "s", bad_rows="drop"), "bad_rows is 'drop': it must be 'skip' or left out"),
+        (lambda: Batches(0.5), "size is 0.5: it must be a number from 1 to 1000000"),
+        (lambda: Batches(2.5, "fixed"), "size is 2.5: it must be an integer .*"),
+        (lambda: Batches(2, "poisson"), "law is 'poisson': it must be 'geometric' or 'fixed'"),
+        (lambda: Modulated((1, -1), (1, 1)), r"rates\[1\] is -1: it must be a finite number of 0 or more"),
+        (lambda: Modulated((0, 0), (1, 1)), r"rates is \(0.0, 0.0\): it must be a list of which one .*"),
+        (lambda: Modulated((1, 2), (1, 0)), rf"lengths\[1\] is 0: {POSITIVE}"),
+        (lambda: Modulated((1, 2), (1,)), "lengths has 1 numbers: it must have 2, as rates"),
+        (lambda: Modulated((1, 2), (1, 1), ((1, 0),)), "moves has 1 rows: it must have 2, as rates"),
+        (lambda: Modulated((1, 2), (1, 1), ((1, 0), (1,))), r"moves\[1\] has 1 numbers: .* 2, as rates"),
+        (lambda: Modulated((1, 2), (1, 1), ((1, 0), (1, 1))), r"moves\[1\] sum to 2.0: they must sum to 1"),
+        (lambda: Modulated((1, 2), (1, 1), ((1, 0), (0, 1))), "moves is .*: it must be such that all phases .*"),
+        (lambda: Modulated((0, 2), (1, 1), ((1, 0), (1, 0))), "rates is .*: it must be positive in a phase to .*"),
+        (lambda: Bursts(0, 1), f"peak is 0: {POSITIVE}"),
+        (lambda: Bursts(2, -1), f"length is -1: {POSITIVE}"),
+        (lambda: Bursts(2, 1, share=1), "share is 1: it must be a number above 0 and below 1"),
+        (lambda: Day(1, 1.5), "swing is 1.5: it must be a number from 0 to 1"),
+        (lambda: Day(0, 1), f"period is 0: {POSITIVE}"),
+        (lambda: Renewal("erlang"), "gaps is 'erlang': it must be a law: Exponential, .*, Empirical"),
+        (lambda: HotRouter(0, 1), f"share is 0: {POSITIVE}"),
+        (lambda: HotRouter(1.5, 1), "share is 1.5: it must be a number above 0, at most 1"),
+        (lambda: HotRouter(0.5, 0), f"every is 0: {POSITIVE}"),
+    ],
+)  # fmt: skip
+def test_bad_values(build, sentence):
+    with raises(sentence):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"service": 4}, "service is 4: it must be a law: Exponential, .*"),
+        ({"service": Erlang(2), "arrivals": Trace("a", "t", "s")}, "service is .*: it must be left out: a trace .*"),
+        ({"shares": HotRouter(0.5, 1.0), "routers": 1}, "routers is 1: it must be at least 2 for a hot one to move"),
+        ({"arrivals": Bursts(0.7, 1.0)}, "peak is 0.7: it must be above the load, 0.8, and at most 8, all .*"),
+        ({"arrivals": Bursts(1.7, 1.0, 0.5)}, "peak is 1.7: it must be above the load, 0.8, and at most 1.6, .*"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_together(values, sentence):
+    with raises(sentence):
+        Scenario(**{"pools": POOLS, "routers": 2, "load": 0.8, **values})
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({"service": "erlang"}, f"service is 'erlang': it must be a table with the key law, one of {', '.join(LAWS)}"),
+        ({"service": {"scv": 4}}, f"service.law is missing: it must be one of {', '.join(LAWS)}"),
+        ({"service": {"law": "lognormel"}}, "service.law is 'lognormel': the nearest is 'lognormal', of exponential, .*"),
+        ({"service": {"law": "lognormal"}}, "service.scv is missing: it must be given"),
+        ({"service": {"law": "lognormal", "svc": 4}}, "service.svc is not a known key: the nearest is 'scv', of scv"),
+        ({"service": {"law": "deterministic", "scv": 0}}, "service.scv is not a known key: there is none"),
+        ({"service": {"law": "erlang", "phases": -1}}, "service.phases is -1: it must be an integer .*"),
+        ({"service": {"law": ["erlang"]}}, r"service.law is \['erlang'\]: the nearest is .*"),
+        ({"arrivals": {"kind": "burst"}}, "arrivals.kind is 'burst': the nearest is 'bursts', of batches, .*"),
+        ({"arrivals": {"kind": "bursts", "peek": 2}}, "arrivals.peek is not a known key: the nearest is 'peak', of .*"),
+        ({"arrivals": {"kind": "renewal"}}, "arrivals.gaps is missing: it must be given"),
+        ({"arrivals": {"kind": "renewal", "gaps": {"law": "x"}}}, "arrivals.gaps.law is 'x': the nearest is .*"),
+        ({"arrivals": {"kind": "renewal", "gaps": {"law": "weibull", "shape": 0}}}, "arrivals.gaps.shape is 0: .*"),
+        ({"shares": {"share": 0.5}}, "shares.every is missing: it must be given"),
+        ({"shares": {"share": 2, "every": 1}}, "shares.share is 2.0: it must be a number above 0, at most 1"),
+    ],
+)  # fmt: skip
+def test_bad_tables(content, sentence):
+    with raises(sentence):
+        Scenario.from_dict({"pools": [{"size": 1}], "routers": 2, "load": 0.8, **content})
+
+
+def test_the_time_shares_of_phases():
+    """Three phases in turn spend time in proportion to their lengths; a fourth one to which none returns, none."""
+    chain = Modulated((1, 2, 3), (1, 2, 5))
+    np.testing.assert_allclose(chain.time_shares, [1 / 8, 2 / 8, 5 / 8], atol=1e-12)
+    left = Modulated((9, 1, 2), (1, 2, 5), ((0, 1, 0), (0, 0, 1), (0, 1, 0)))
+    np.testing.assert_allclose(left.time_shares, [0, 2 / 7, 5 / 7], atol=1e-12)
+    phases = Bursts(1.6, 3.0, 0.25).phases(0.8)
+    assert phases.mean_rate == pytest.approx(0.8, rel=1e-12)
+    assert phases.rates == pytest.approx((1.6 / 3, 1.6))
+    assert phases.lengths == pytest.approx((9.0, 3.0))

@@ -1,0 +1,164 @@
+"""Troubles as parts of a scenario: what is allowed, how files say it, and what is refused, in one sentence."""
+
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import baselines
+from pull_env import Drain, Faults, News, Pool, Scenario, load_scenario, simulate
+from pull_env.policy.policy import PolicyError
+from pull_env.scenario.scenario import ScenarioError
+from pull_env.simulation.kernel_data.step_records import encode
+from pull_env.simulation.simulator import Simulator
+from pull_env.simulation.workload import workload_of
+
+ROOT = Path(__file__).parents[2]
+TWO = Scenario((Pool(2, 1.0), Pool(1, 2.0, 3)), routers=2, load=0.7)
+FILE = """
+load = 0.7
+pools = [{size = 2}, {size = 1, rate = 2.0, buffer = 3}]
+routers = 2
+name = "custom"
+[news]
+delay = 0.5
+law = "exponential"
+loss = 0.1
+repeat = 4.0
+[faults]
+up = 50.0
+down = 5.0
+customers = "lost"
+pools = [1]
+drains = [{pool = 0, at = 10.0, until = 20.0}, {pool = 1, at = 5.0}]
+"""
+IN_FILE = replace(
+    TWO,
+    news=News(0.5, "exponential", 0.1, 4.0),
+    faults=Faults(50.0, 5.0, "lost", pools=(1,), drains=(Drain(0, 10.0, 20.0), Drain(1, 5.0))),
+)
+
+
+def test_a_file_and_a_dictionary_say_the_same(tmp_path):
+    path = tmp_path / "troubled.toml"
+    path.write_text(FILE)
+    assert load_scenario(str(path)) == IN_FILE
+    assert Scenario.from_dict(IN_FILE.to_dict()) == IN_FILE
+    assert IN_FILE.digest != TWO.digest
+
+
+@pytest.mark.parametrize(
+    ("parts", "troubled", "unlimited"),
+    [
+        ({}, False, True),
+        ({"news": News()}, False, True),
+        ({"news": News(timeout=3.0)}, False, True),
+        ({"news": News(delay=0.1)}, True, True),
+        ({"news": News(loss=0.1)}, True, True),
+        ({"news": News(repeat=1.0)}, True, True),
+        ({"faults": Faults()}, False, True),
+        ({"faults": Faults(pools=(0,), customers="lost")}, False, True),
+        ({"faults": Faults(up=1.0, down=1.0)}, True, False),
+        ({"faults": Faults(normal=1.0, slow=1.0)}, True, True),
+        ({"faults": Faults(restart=1.0)}, True, True),
+        ({"faults": Faults(drains=(Drain(0, 0.0, 1.0),))}, True, False),
+    ],
+)
+def test_what_makes_a_scenario_troubled(parts, troubled, unlimited):
+    scenario = replace(Scenario((Pool(2),), load=0.7), **parts)
+    assert (scenario.troubled, scenario.markov, scenario.unlimited) == (troubled, not troubled, unlimited)
+    assert (workload_of(scenario) is None) is not troubled
+
+
+def test_no_trouble_is_none_to_the_bit():
+    policy, calm = baselines.make("pull"), replace(TWO, news=News(), faults=Faults())
+    assert simulate(calm, policy, 5000) == simulate(TWO, policy, 5000)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: News(delay=-1.0), "delay is -1.0: it must be a finite number of 0 or more"),
+        (lambda: News(law="normal"), "law is 'normal': it must be one of constant, exponential"),
+        (lambda: News(loss=1.0), "loss is 1.0: it must be a number from 0, below 1"),
+        (lambda: News(repeat=0.0), "repeat is 0.0: it must be a positive finite number"),
+        (lambda: News(timeout="soon"), "timeout is 'soon': it must be a finite number of 0 or more"),
+        (lambda: Faults(up=3.0), "up is 3.0 and down is None: both must be given, or neither"),
+        (lambda: Faults(slow=3.0), "normal is None and slow is 3.0: both must be given, or neither"),
+        (lambda: Faults(up=0.0, down=1.0), "up is 0.0: it must be a positive finite number"),
+        (lambda: Faults(factor=0), "factor is 0: it must be a positive finite number"),
+        (lambda: Faults(customers="die"), "customers is 'die': it must be one of wait, lost, restart"),
+        (lambda: Faults(pools=(-1,)), r"pools\[0\] is -1: it must be an integer from 0"),
+        (lambda: Faults(drains=(3,)), r"drains\[0\] is 3: it must be a Drain"),
+        (lambda: Drain(0.5, 1.0), "pool is 0.5: it must be an integer from 0"),
+        (lambda: Drain(0, 2.0, 2.0), "until is 2.0: it must be later than at, 2.0"),
+        (
+            lambda: Faults(drains=(Drain(0, 0.0, 5.0), Drain(1, 0.0), Drain(0, 5.0))),
+            r"drains\[2\] and drains\[0\] are of pool 0: one must end before the next",
+        ),
+        (
+            lambda: replace(TWO, faults=Faults(pools=(2,))),
+            r"faults.pools\[0\] is 2: it must be an integer from 0 to 1, the last pool",
+        ),
+        (
+            lambda: replace(TWO, faults=Faults(drains=(Drain(7, 1.0),))),
+            r"faults.drains\[0\].pool is 7: it must be an integer from 0 to 1, the last pool",
+        ),
+        (lambda: replace(TWO, news={"delay": 1.0}), "news is {'delay': 1.0}: it must be a News"),
+        (
+            lambda: Scenario.from_dict({**TWO.to_dict(), "news": {"dealy": 1.0}}),
+            "news.dealy is not a known key: the nearest is 'delay', of .*",
+        ),
+        (
+            lambda: Scenario.from_dict({**TWO.to_dict(), "faults": {"drains": [{"pool": 0}]}}),
+            r"faults.drains\[0\].at is missing: it must be given",
+        ),
+        (
+            lambda: Scenario.from_dict({**TWO.to_dict(), "faults": {"up": 1.0}}),
+            "faults.up is 1.0 and down is None: both must be given, or neither",
+        ),
+    ],
+)
+def test_what_is_refused(make, sentence):
+    with pytest.raises(ScenarioError, match=f"^{sentence}$"):
+        make()
+
+
+def test_troubles_need_the_calendar():
+    policy = baselines.make("pull")
+    with pytest.raises(
+        PolicyError, match="workload is None: custom has troubles, which need the calendar clock"
+    ):
+        Simulator(IN_FILE, policy.steps, policy.announce)
+
+
+def test_too_many_events_void_the_run():
+    """Servers that fail and return all the time, whose messages never come, fill any room; the run says so."""
+    scenario = replace(TWO, arrival_rate=0.01, load=None, news=News(delay=1e9), faults=Faults(0.01, 0.01))
+    with pytest.raises(
+        RuntimeError, match=r"events were pending on custom: news\.repeat, or a time of faults"
+    ):
+        simulate(scenario, baselines.make("pull"), 64, replications=1, warmup=0)
+
+
+def test_a_copy_goes_on_in_another_process(tmp_path):
+    """What a troubled system calls by its address lies elsewhere there."""
+    policy = baselines.make("pull")
+    simulator = Simulator(IN_FILE, policy.steps, policy.announce, workload=workload_of(IN_FILE))
+    simulator.reset(1)
+    simulator.run(encode(policy.steps, IN_FILE), 100)
+    path = tmp_path / "simulator.pickle"
+    path.write_bytes(pickle.dumps(simulator))
+    code = f"""
+import pickle, baselines
+from pull_env.simulation.kernel_data.step_records import encode
+simulator = pickle.loads(open({str(path)!r}, 'rb').read())
+simulator.run(encode(baselines.make("pull").steps, simulator.scenario), 500)
+print(simulator.arrays.head["now"][0], simulator.arrays.head["missed"][0])
+"""
+    simulator.run(encode(policy.steps, IN_FILE), 500)
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert shown.stdout.split() == [str(simulator.arrays.head[name][0]) for name in ("now", "missed")]
