@@ -1,7 +1,24 @@
-"""Routers for large server systems, learned and classical: simulated exactly, scored on waiting and messages.
+"""Routers for large server systems: simulated exactly, scored on waiting and message cost.
 
-See `simulate` for the simulator, `gymnasium.make("pull_env/Router-v0")` for the environment, `baselines.make`
-for policies.
+    import gymnasium, pull_env
+    result = pull_env.simulate("two-speeds", "balanced(2)")    # result.cost.mean, .wait.low, .messages ...
+    env = gymnasium.make("pull_env/Router-v0", scenario="two-speeds")
+
+Run           simulate(scenario, policy), evaluate(agent, scenario), play(policy, env), Driver -> Result
+Theory        theory.predict(scenario, policy), theory.exact, theory.bounds, theory.optimum
+Envs          gymnasium.make("pull_env/Router-v0"), also Dispatch-v0, Control-v0, MORouter-v0; aec_env,
+              parallel_env (PettingZoo); pull_env.sb3.VecRouter (Stable-Baselines3)
+Scenarios     load_scenario, as_scenario, scenario_names, Scenario, Pool, Prices
+  arrivals    Batches, Bursts, Day, HotRouter, Modulated, Renewal, Trace
+  service     Deterministic, Empirical, Erlang, Exponential, Hyperexponential, Lognormal, Pareto, Weibull
+  faults      Drain, Faults, News
+Policies      as_policy, load_policy, save_policy, Policy, Announce, Network
+  steps       Cycle, Inspect, Probe, Recall, Search, Send, Take
+Seeds         spawn_seeds
+
+A scenario is a `Scenario`, the name of a preset, a path to a TOML file or a mapping; a policy is a `Policy`,
+a name such as "balanced(2)" or "tuned", a path or a mapping. `python -m pull_env` lists scenarios and
+policies; the named policies are in the package `baselines`.
 """
 
 from __future__ import annotations
@@ -10,6 +27,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pull_env.envs.registration  # noqa: F401  makes the environments known to Gymnasium
+from pull_env.policy.lookup import as_policy
 from pull_env.policy.policy import (
     Announce,
     Cycle,
@@ -49,7 +67,7 @@ from pull_env.simulation.seeds import spawn_seeds
 
 if TYPE_CHECKING:
     from pull_env import theory
-    from pull_env.envs.adapters.pettingzoo import aec_env, parallel_env
+    from pull_env.envs.adapters.multi_agent import aec_env, parallel_env
     from pull_env.envs.evaluate import evaluate
     from pull_env.envs.policy_driver import Driver, play
     from pull_env.simulation.results import Result
@@ -92,6 +110,7 @@ __all__ = [
     "Trace",
     "Weibull",
     "aec_env",
+    "as_policy",
     "as_scenario",
     "evaluate",
     "load_policy",
@@ -105,21 +124,30 @@ __all__ = [
     "theory",
 ]
 
-_LAZY = {  # they import the compiler: 0.3 s
+_LAZY = {  # these import the compiler: 0.3 s
     "Driver": "pull_env.envs.policy_driver",
     "Result": "pull_env.simulation.results",
-    "aec_env": "pull_env.envs.adapters.pettingzoo",
+    "aec_env": "pull_env.envs.adapters.multi_agent",
     "evaluate": "pull_env.envs.evaluate",
-    "parallel_env": "pull_env.envs.adapters.pettingzoo",
+    "parallel_env": "pull_env.envs.adapters.multi_agent",
     "play": "pull_env.envs.policy_driver",
     "simulate": "pull_env.simulation.simulate",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs the compiler, and `theory`, when it is asked for."""
+    """Import a public name that needs the compiler, or `theory`, on first use."""
     if name == "theory":
         return import_module("pull_env.theory")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'pull_env' has no attribute {name!r}")
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, __all__, 1)
+    hint = f": did you mean {near[0]!r}?" if near else ""
+    raise AttributeError(f"module 'pull_env' has no attribute {name!r}{hint}")
+
+
+def __dir__() -> list[str]:
+    """List the public names, those that are imported on first use included."""
+    return [*__all__, "__version__"]

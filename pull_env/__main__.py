@@ -12,7 +12,8 @@ from rich import box
 from rich.table import Table
 from tyro.conf import FlagCreatePairsOff, Positional, arg
 
-from pull_env.policy.policy import Policy, load_policy
+from pull_env.policy.lookup import as_policy
+from pull_env.policy.policy import Policy
 from pull_env.reporting.console import command_line, console, exit_status
 from pull_env.scenario.scenario import Scenario, Trace, load_scenario, scenario_names, traced_names
 
@@ -69,7 +70,7 @@ def simulate(
     from pull_env.simulation.simulate import simulate as run
 
     system = load_scenario(scenario, trace)
-    followed = find_policy(policy, system)
+    followed = as_policy(policy, system)
     result = run(
         system,
         followed,
@@ -155,7 +156,7 @@ def bench(
     from pull_env.reporting.rows import checkout
 
     plan = suite.Plan(
-        policies=tuple(find_policy(name) for name in policies),
+        policies=tuple(as_policy(name) for name in policies),
         pull=baselines.make("pull"),
         two_choices=baselines.make("power-of-d(2)"),
         sizes=sizes if sizes is not None else suite.QUICK_SIZES if quick else suite.SIZES,
@@ -256,23 +257,6 @@ def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, str, Es
     if scenario.news is not None:
         yield "  stale", "stale", result.stale, "pull-messages that came too late, a customer"
         yield "  lost", "missed", result.missed, "of all, a customer"
-
-
-def find_policy(name_or_path: str, scenario: Scenario | None = None) -> Policy:
-    """Return the policy of a name such as `balanced(2)`, or the one in a TOML file; `tuned`: for `scenario`.
-
-    Raises:
-        ValueError: There is no such policy, or the file declares none.
-    """
-    import baselines
-
-    if name_or_path == "tuned" and scenario is not None:
-        from baselines.policies.tuned import tuned_or_refused
-
-        return tuned_or_refused(scenario)
-    path = Path(name_or_path)
-    is_path = path.suffix == ".toml" or len(path.parts) > 1
-    return load_policy(path) if is_path else baselines.make(name_or_path)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,6 +17,7 @@ import pytest
 import pull_env
 from baselines import POLICIES, make
 from pull_env import __main__ as cli
+from pull_env.policy.lookup import as_policy
 
 SHORT = ("--customers", "4000", "--replications", "4")
 POLICY = """
@@ -105,7 +106,7 @@ def test_scenarios_and_policies_are_listed(capsys: pytest.CaptureFixture[str]) -
 def test_a_policy_may_be_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine [x].toml"  # brackets are markup to rich, and must not be taken for it
     path.write_text(POLICY)
-    assert cli.find_policy(str(path)).steps == make("pull-weighted").steps
+    assert as_policy(str(path)).steps == make("pull-weighted").steps
     assert cli.main(["simulate", "small-mixed", str(path), *SHORT]) == 0
     assert "mine [x] on small-mixed" in capsys.readouterr().out
 

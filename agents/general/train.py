@@ -1,4 +1,4 @@
-"""Train one router for many systems: `python -m agents.general.train`. See `agents.general.router` for what it is.
+"""Train one router for many systems: `python -m agents.general.train`; see `agents.general.router`.
 
 First every plan is simulated on systems drawn at random, and the planner learns what they cost. Then CMA-ES
 looks for a player, for when to use what is remembered: all candidates of a generation meet the same customers

@@ -24,7 +24,7 @@ below; but on `slow-news` asking takes time, which this router pays, too.
 """
 SIGHT_NOTE = """A router that sees all queues and pays nothing for it (`pull_env/Dispatch-v0` with
 `free_information=True`) was trained by PPO on what the env shows and costs, and on nothing else
-(`python -m agents.training.train_dispatch`). Its best actions for all lengths of the queues are a table, whose exact cost is
+(`python -m agents dispatch`). Its best actions for all lengths of the queues are a table, whose exact cost is
 known from the Markov chain, as the optimum's is (`pull_env.theory.optimise`). The optimum is that of all who
 see queue lengths: `lwl` sees more, how much work is left in each. It may turn a customer away although there
 is room, and so may the learned one; the named rules never do.
@@ -38,9 +38,9 @@ would do better: this shows where each policy lies between waiting and messages.
 price does the same at all, so that its cost is exact without another run; what does was simulated at each:
 `pandora`, and routers that may choose its search.
 """
-TRAINING_NOTE = """By `python -m agents.search.cma_es` from a chain of steps or a network (`start.toml`) as one
+TRAINING_NOTE = """By `python -m agents search` from a chain of steps or a network (`start.toml`) as one
 that knows more steps (that of `hot-spot-moves` is what a first search found, see `before.json` there); or by
-gradients, `python -m agents.training.train`. Validation is on customers that neither
+gradients, `python -m agents train`. Validation is on customers that neither
 candidates nor the scores above met; what it cost on the way stands in `curve.jsonl`. `python -m
 agents.zoo.retrain NAME --check` trains a router again and compares the weights: of a search to the bit on any
 processor that rounds alike, of training by gradients on one with the same instructions. Training had a share

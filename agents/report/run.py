@@ -1,4 +1,4 @@
-"""Score all trained routers beside everything else, and write agents/README.md: `python -m agents.report.run`.
+"""Score all trained routers beside everything else, and write agents/README.md.
 
 Every router meets the same customers as every baseline and the tuned policy, on seeds that no training used.
 What was measured before, on the same customers, is not measured again.

@@ -32,7 +32,7 @@ from agents.search.initial_networks import Shape, chain, rules, seen
 from agents.search.objective import better, costs, validate
 from agents.zoo.export import POLICY
 from agents.zoo.score import score
-from pull_env.__main__ import find_policy
+from pull_env.policy.lookup import as_policy
 from pull_env.policy.policy import Policy, save_policy
 from pull_env.reporting.console import command_line, exit_status
 from pull_env.reporting.rows import versions, write_rows
@@ -162,7 +162,7 @@ def first_policy(args: Args, scenario: Scenario) -> Policy:
         ValueError: There is no such policy, or it does not fit.
     """
     if args.start is not None:
-        start = find_policy(args.start, scenario)
+        start = as_policy(args.start, scenario)
         check_fit(start, scenario)
         return start if start.network is not None else chain(start, scenario, args.hidden, args.seed)
     choices = list(rules(scenario, args.hidden, args.seed))
@@ -270,7 +270,7 @@ def run(args: Args) -> int:
     assert found.best.network is not None
     network = replace(found.best.network, training_seed=args.seed)
     save_policy(replace(found.best, name=name, network=network), folder / POLICY)
-    begun = found.start if args.start is None else find_policy(args.start, scenario)
+    begun = found.start if args.start is None else as_policy(args.start, scenario)
     save_policy(replace(begun, name="start"), folder / START)
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     told = {

@@ -1,4 +1,4 @@
-"""Export a trained router as a policy without code, TOML and safetensors: `python -m agents.zoo.export MODEL`.
+"""Export a trained router as a policy without code, TOML and safetensors.
 
 The simulator plays it at full speed, and the leaderboard takes it: `--policy DIR/policy.toml`.
 """

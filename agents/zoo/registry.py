@@ -1,4 +1,4 @@
-"""The trained routers of agents/zoo/trained: `python -m agents.zoo.registry RUN NAME` puts the result of a run there.
+"""The trained routers of agents/zoo/trained: a run is put there by its name.
 
 Each is a folder: `policy.toml` and its weights, which hold no code; `training.json`, the command that trains
 it again and what it was trained with; `curve.jsonl`, what it cost on the way; `start.toml`, where it began.

@@ -37,7 +37,7 @@ class Args:
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """A new folder for the results; by default one in runs/, named by router and time."""
     check: FlagCreatePairsOff[bool] = False
-    """Compare the weights with the ones that lie in agents/zoo/trained; the exit status is 1 if they differ."""
+    """Compare the weights with those in agents/zoo/trained; the exit status is 1 if they differ."""
 
 
 def train_again(command: str, folder: Path) -> int:

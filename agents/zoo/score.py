@@ -1,4 +1,4 @@
-"""Score a learned router beside policies on the same streams: `python -m agents.zoo.score MODEL --scenario NAME`.
+"""Score a learned router beside policies on the same streams.
 
 The same arguments give the same score. The seed of the score is never one that the router was trained on. The
 simulator plays the network itself, so that a learned router is measured as any policy is.

@@ -14,7 +14,7 @@ from tyro.conf import FlagCreatePairsOff
 from baselines.leaderboard.report import Board, board, table
 from baselines.policies.registry import POLICIES, make
 from baselines.policies.tuned import tuned
-from pull_env.__main__ import find_policy
+from pull_env.policy.lookup import as_policy
 from pull_env.policy.policy import Policy
 from pull_env.reporting.console import command_line, console, exit_status
 from pull_env.reporting.rows import row, write_rows
@@ -111,7 +111,7 @@ def policies_for(scenario: Scenario, names: Sequence[str]) -> list[Policy]:
         ValueError: There is no such policy.
     """
     if names:
-        return [find_policy(name, scenario) for name in names]
+        return [as_policy(name, scenario) for name in names]
     best = tuned(scenario)
     return [*default_policies(), *([] if best is None else [best])]
 

@@ -7,7 +7,6 @@ one customer is one step, and an action is an index.
 from __future__ import annotations
 
 import operator
-import os
 import struct
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
 from pull_env.policy.policy import Announce, Memory, Step, as_announce, as_memory
-from pull_env.scenario.scenario import Scenario, as_scenario
+from pull_env.scenario.scenario import ScenarioLike, as_scenario
 from pull_env.simulation.kernel_data.step_records import encode, needs_calendar
 from pull_env.simulation.kernel_data.view import Sight
 from pull_env.simulation.simulator import Simulator
@@ -27,7 +26,6 @@ from pull_env.simulation.workload import poisson, workload_of
 
 Observation = npt.NDArray[np.float32]
 Action = TypeVar("Action")
-ScenarioLike = Scenario | str | os.PathLike[str] | Mapping[str, Any]
 
 IDLE_SERVERS_ANNOUNCE = Announce(threshold=1)
 

@@ -10,12 +10,13 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, Observation, ScenarioLike, SystemEnv, whole
+from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, Observation, SystemEnv, whole
 from pull_env.envs.control_accounts import Books, control_names
 from pull_env.kernels import state
 from pull_env.kernels.envs import control
 from pull_env.policy.catalog import as_catalog, default_catalog
 from pull_env.policy.policy import Announce, Memory, Recall, Step
+from pull_env.scenario.scenario import ScenarioLike
 from pull_env.simulation.kernel_data.view import View
 from pull_env.simulation.simulator import Floats
 
@@ -69,8 +70,8 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
     | 9J + 5 | share of the customers that were blocked | 0 | 1 |
     | 9J + 6 | messages m a customer, as m / (1 + m) | 0 | 1 |
 
-    `pull_env.envs.control_accounts.control_names` names every entry. After `reset` there was no period yet: the means
-    are over what all routers see then, and the last three are 0.
+    `pull_env.envs.control_accounts.control_names` names every entry. After `reset` there was no period
+    yet: the means are over what all routers see then, and the last three are 0.
 
     ## Reward
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from pull_env.envs.base import CustomerEnv, Observation, ScenarioLike
+from pull_env.envs.base import CustomerEnv, Observation
 from pull_env.kernels.envs.dispatch import SERVER_ENTRIES, dispatch, observe_servers
 from pull_env.policy.policy import Announce
+from pull_env.scenario.scenario import ScenarioLike
 from pull_env.simulation.kernel_data.view import Sight
 
 

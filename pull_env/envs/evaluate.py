@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import os
 import time
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from pull_env.envs.base import whole
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
+from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Policy, Send, Step, Take
-from pull_env.scenario.scenario import Scenario, as_scenario
+from pull_env.scenario.scenario import ScenarioLike, as_scenario
 from pull_env.simulation.progress import bar
 from pull_env.simulation.results import Recorder, Result, summarise
-from pull_env.simulation.simulate import BATCHES, check, plan
+from pull_env.simulation.simulate import BATCHES, check, plan, simulate
 from pull_env.simulation.warmup import warmup_customers
 
 
@@ -26,14 +29,14 @@ class Agent(Protocol):
 
 
 def evaluate(
-    agent: Agent,
-    scenario: Scenario | str,
+    agent: Agent | PolicyLike,
+    scenario: ScenarioLike,
     customers: int | None = None,
     *,
     seed: int = 0,
     replications: int = 16,
     warmup: int | None = None,
-    fill: Policy | None = None,
+    fill: PolicyLike | None = None,
     fill_customers: int | None = None,
     deterministic: bool = True,
     progress: bool = False,
@@ -48,15 +51,15 @@ def evaluate(
     the agent plays `warmup` customers that are not counted.
 
     Args:
-        agent: A model of Stable-Baselines3 or sb3-contrib, or whatever has its `predict`; one that takes
-            `action_masks` is given them.
+        agent: A model of Stable-Baselines3 or sb3-contrib, or any object with its `predict`, which gets
+            `action_masks` if it takes them. Or a policy, or its name: `simulate` then scores it.
         scenario: The system; a preset's name or the path of a TOML file as well.
         customers: Counted customers over all replications, rounded up to whole batches; None: 400,000, or a
             whole trace.
         seed: From 0. Use one that was not trained on.
         replications: Independent runs.
         warmup: Customers of each replication that the agent routes before the counted ones; None: as many as
-            are counted, or none of a trace.
+            are counted, or none of a trace; for a policy, the warm-up of `simulate`.
         fill: Whose steps place the customers before those; None: PULL with a fallback by rate.
         fill_customers: How many, a replication; None: the warm-up of `simulate`, or none of a trace.
         deterministic: Whether the agent takes its best action, or samples.
@@ -68,6 +71,19 @@ def evaluate(
     """
     scenario = as_scenario(scenario)
     check(customers, seed, replications, warmup, None)
+    if isinstance(agent, Policy | str | os.PathLike | Mapping):
+        policy = as_policy(agent, scenario)
+        customers = customers or (400_000 if scenario.replay is None else None)
+        return simulate(
+            scenario,
+            policy,
+            customers,
+            seed=seed,
+            replications=replications,
+            warmup=warmup,
+            progress=progress,
+        )
+    fill = None if fill is None else as_policy(fill, scenario)
     if fill_customers is None:
         fill_customers = warmup_customers(scenario, None) if scenario.replay is None else 0
     whole("fill_customers", fill_customers, least=0)

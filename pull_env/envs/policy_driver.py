@@ -89,9 +89,7 @@ class Driver:
         """
         router = _router_env(env)
         if policy.network is not None:
-            raise PolicyError(
-                f"{policy.name} follows a network, not a chain of steps; use pull_env.envs.policy_driver.play"
-            )
+            raise PolicyError(f"{policy.name} follows a network, not a chain of steps; use pull_env.play")
         router.check_protocol(policy)
         self._size = local_size(router.scenario)
         self._rates = np.array([pool.rate for pool in router.scenario.pools])
@@ -153,7 +151,7 @@ class Driver:
                 entries = [Send(pool) for pool in range(self._rates.size)]
         if not all(entry in catalog for entry in entries):
             raise PolicyError(
-                f"steps[{k}] is {step}: the catalog has no counterpart of it; use pull_env.envs.policy_driver.play"
+                f"steps[{k}] is {step}: the catalog has no counterpart of it; use pull_env.play"
             )
         return step, np.array([catalog.index(entry) for entry in entries])
 

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation, ScenarioLike
+from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation
 from pull_env.envs.observation import observation_box
 from pull_env.kernels import state
 from pull_env.kernels.compiler.jit import direct
@@ -17,6 +17,7 @@ from pull_env.kernels.envs.batch import CHAIN_BYTES, ENDED, act
 from pull_env.kernels.envs.observe import CHAIN_STEPS, observe
 from pull_env.policy.catalog import as_catalog
 from pull_env.policy.policy import Announce, Memory, Policy, Recall, Step
+from pull_env.scenario.scenario import ScenarioLike
 from pull_env.simulation.kernel_data.state_arrays import Array, shell
 from pull_env.simulation.kernel_data.step_records import encode, keeps
 from pull_env.simulation.kernel_data.view import View, local_size

@@ -3,8 +3,8 @@
 A kernel knows a system by one integer, its handle: the address of its head, which holds the addresses of the
 other arrays, and the traits of the run. So a call passes one word (a tuple of the arrays would pass a hundred
 and fifty, and ran four times slower), a batch of systems is an array of integers, and a loop that fixes the
-traits is compiled without what they rule out (`run.rollout`). `pull_env.simulation.simulator.Simulator` owns the arrays and
-keeps them alive.
+traits is compiled without what they rule out (`run.rollout`). `pull_env.simulation.simulator.Simulator` owns
+the arrays and keeps them alive.
 
 Symbols: n servers, J pools, R routers, M places for the servers that a router remembers in each of G groups
 (the pools, or one of all servers), Q bins of the law of the wait, F customers fed to the calendar at a time.

@@ -115,10 +115,10 @@ class Scenario:
         shares: Share of the customers that each router gets, R numbers that sum to 1; None for equal shares.
             Or a `HotRouter`, which moves.
         prices: What waiting, messages and blocking cost.
-        arrivals: When customers arrive, scaled to the arrival rate: a kind of `pull_env.scenario.arrivals`, recorded
-            ones with their sizes among them; None for Poisson arrivals.
-        service: The law of service requirements, one of `pull_env.scenario.laws`; a server serves a requirement in
-            requirement / rate. None for exponential ones.
+        arrivals: When customers arrive, scaled to the arrival rate: a kind of `pull_env.scenario.arrivals`,
+            recorded ones with their sizes among them; None for Poisson arrivals.
+        service: The law of service requirements, one of `pull_env.scenario.laws`; a server serves a
+            requirement in requirement / rate. None for exponential ones.
         news: How messages travel; None: they come at once.
         faults: How servers and routers fail; None: they do not.
         name: Name of the scenario in tables and rows.
@@ -321,7 +321,10 @@ def load_scenario(name_or_path: str, trace: str | os.PathLike[str] | None = None
     )
 
 
-def as_scenario(source: Scenario | str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
+ScenarioLike = Scenario | str | os.PathLike[str] | Mapping[str, Any]
+
+
+def as_scenario(source: ScenarioLike) -> Scenario:
     """Return the scenario that `source` is, names, points to, or describes.
 
     Raises:

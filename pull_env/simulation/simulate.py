@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Policy
-from pull_env.scenario.scenario import Scenario, as_scenario
+from pull_env.scenario.scenario import Scenario, ScenarioLike, as_scenario
 from pull_env.scenario.trace import scaled_trace
 from pull_env.simulation.policy_runner import Player, check_fit, workload_for
 from pull_env.simulation.progress import Report, bar
@@ -24,8 +25,8 @@ BLOCK = 250_000  # customers between two looks at progress and interruption
 
 
 def simulate(
-    scenario: Scenario | str,
-    policy: Policy,
+    scenario: ScenarioLike,
+    policy: PolicyLike,
     customers: int | None = None,
     *,
     seed: int = 0,
@@ -43,7 +44,7 @@ def simulate(
 
     Args:
         scenario: The system; a preset's name or the path of a TOML file as well.
-        policy: See `baselines.make`.
+        policy: A `Policy`, a name such as `balanced(2)` or `tuned`, or the path of a TOML file.
         customers: Counted customers over all replications, rounded up to whole batches; None: 1,000,000, or a
             whole trace.
         seed: From 0.
@@ -59,6 +60,7 @@ def simulate(
         ValueError: An argument is not allowed; the message says what is.
     """
     scenario = as_scenario(scenario)
+    policy = as_policy(policy, scenario)
     check(customers, seed, replications, warmup, workers)
     workload = workload or workload_for(scenario, policy)
     check_fit(policy, scenario)

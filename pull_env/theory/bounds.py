@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pull_env.scenario.laws import Exponential
-from pull_env.scenario.scenario import Scenario, Trace
+from pull_env.scenario.scenario import Scenario, ScenarioLike, Trace, as_scenario
 from pull_env.theory.formulas import Floats
 
 
@@ -31,7 +31,7 @@ class PoolingBounds:
     mean_number: float
 
 
-def pooling_bounds(scenario: Scenario) -> PoolingBounds:
+def pooling_bounds(scenario: ScenarioLike) -> PoolingBounds:
     """Return what pooling all servers bounds; O(n).
 
     With Poisson arrivals and exponential service the number N in the system is stochastically at least the
@@ -45,6 +45,7 @@ def pooling_bounds(scenario: Scenario) -> PoolingBounds:
     and P(block) >= 1 - capacity / Lambda; so too where some buffers are without limit. Nothing is claimed of
     a recorded trace, which brings requirements of its own.
     """
+    scenario = as_scenario(scenario)
     if isinstance(scenario.arrivals, Trace):
         return PoolingBounds(0.0, 0.0, 0.0, 0.0)
     faults, arrival = scenario.faults, scenario.total_arrival_rate

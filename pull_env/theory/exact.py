@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from pull_env.policy.policy import Policy
-from pull_env.scenario.scenario import Scenario
+from pull_env.policy.lookup import PolicyLike, as_policy
+from pull_env.scenario.scenario import Scenario, ScenarioLike, as_scenario
 from pull_env.theory.chain import Chain, Floats, explore, stationary
 from pull_env.theory.states import State, System, starts
 from pull_env.theory.transitions import MEASURES, build, events
@@ -49,7 +49,7 @@ class Exact:
     cut: tuple[int, ...]
 
 
-def solve(scenario: Scenario, policy: Policy, *, most_states: int = 200_000) -> Exact:
+def solve(scenario: ScenarioLike, policy: PolicyLike, *, most_states: int = 200_000) -> Exact:
     """Return the stationary measures of `policy` on a small system, with exponential service.
 
     The chain is explored from the empty system with the steps of the policy as they are declared. Servers of
@@ -74,6 +74,8 @@ def solve(scenario: Scenario, policy: Policy, *, most_states: int = 200_000) -> 
     >>> round(solve(Scenario((Pool(1),), load=0.5), Policy("blind", (Send(),))).response, 9)
     2.0
     """
+    scenario = as_scenario(scenario)
+    policy = as_policy(policy, scenario)
     if not scenario.markov:
         raise ValueError(f"{scenario.name} replays a trace, or is not Markov: no chain has its law")
     if policy.network is not None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from pull_env.policy.policy import Lookup, Policy
-from pull_env.scenario.scenario import Scenario
+from pull_env.scenario.scenario import Scenario, ScenarioLike, as_scenario
 from pull_env.theory.chain import Floats
 from pull_env.theory.exact import Exact, fit, too_large
 from pull_env.theory.states import Outcome, State, System, frame
@@ -78,7 +78,7 @@ class Optimum:
         return Policy("optimum", (Lookup(tuple(limits), servers, self.free_information),))
 
 
-def optimise(scenario: Scenario, *, free_information: bool = True, most_states: int = 200_000) -> Optimum:
+def optimise(scenario: ScenarioLike, *, free_information: bool = True, most_states: int = 200_000) -> Optimum:
     """Return the router that minimises prices.wait x wait + prices.block x blocked, an arriving customer.
 
     Relative value iteration on the average cost of the chain of queue lengths, with 100 sweeps under a table
@@ -99,6 +99,7 @@ def optimise(scenario: Scenario, *, free_information: bool = True, most_states: 
     Raises:
         ValueError: The table is too large, or the system has no stationary law; the message says which.
     """
+    scenario = as_scenario(scenario)
     if not scenario.markov:
         raise ValueError(f"{scenario.name} replays a trace, or is not Markov: no chain has its law")
     probes = 0 if free_information else 2 * scenario.servers

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Cycle, Inspect, Policy, Probe, Send, Take, Weights
-from pull_env.scenario.scenario import Pool, Scenario
+from pull_env.scenario.scenario import Pool, Scenario, ScenarioLike, as_scenario
 from pull_env.theory import bounds, formulas, mean_field
 
 Kind = Literal["exact", "limit", "bound"]
@@ -32,7 +33,7 @@ class Known:
 Prediction = dict[str, Known]  # by measure: those of `Result`, `busy 0` and on by pool, messages by kind
 
 
-def predict(scenario: Scenario, policy: Policy) -> Prediction | None:
+def predict(scenario: ScenarioLike, policy: PolicyLike) -> Prediction | None:
     """Return what is known for a pair, or None: then, and besides, `lower_bounds` holds.
 
     A limit is one as n grows, pools in proportion: PULL with one router, at R = 1; with more, at n / R as it
@@ -42,6 +43,8 @@ def predict(scenario: Scenario, policy: Policy) -> Prediction | None:
     >>> predict(Scenario((Pool(2),), load=0.5), Policy("blind", (Send(),)))["response"]
     Known(value=2.0, kind='exact', source='independent M/M/1 queues')
     """
+    scenario = as_scenario(scenario)
+    policy = as_policy(policy, scenario)
     step = policy.steps[0]
     if policy.network is not None:
         return None
@@ -65,7 +68,7 @@ def predict(scenario: Scenario, policy: Policy) -> Prediction | None:
         return None
 
 
-def lower_bounds(scenario: Scenario) -> Prediction:
+def lower_bounds(scenario: ScenarioLike) -> Prediction:
     """Return what holds for every policy: `bounds.pooling_bounds`, by measure."""
     found = bounds.pooling_bounds(scenario)
     names = ("wait", "response", "p_block", "mean_number")

@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 from pull_env import Announce, Drain, Faults, News, Pool, Scenario, Send, Take, evaluate
-from pull_env.envs.adapters.pettingzoo import aec_env, parallel_env
+from pull_env.envs.adapters.multi_agent import aec_env, parallel_env
 from pull_env.envs.control import ControlEnv
 from pull_env.envs.dispatch import DispatchEnv
 from pull_env.envs.policy_driver import play

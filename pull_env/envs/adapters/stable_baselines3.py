@@ -2,7 +2,8 @@
 
     model = PPO("MlpPolicy", VecRouter("two-speeds", n_envs=256, seed=0))
 
-Import it as `pull_env.envs.adapters.stable_baselines3`: it loads Stable-Baselines3, and with it torch, which `import pull_env` must not.
+Import it from `pull_env.sb3`: it loads Stable-Baselines3, and with it torch, which `import pull_env` must
+not.
 """
 
 from __future__ import annotations

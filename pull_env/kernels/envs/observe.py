@@ -3,8 +3,8 @@
 An env owns a VIEW record. It says where the observation and the mask of real actions are to be written, and
 holds the constants that they need. Layout of the observation: J blocks of POOL_ENTRIES, one block of
 ROUTER_ENTRIES; with the state J blocks of POOL_STATE_ENTRIES and one of STATE_ENTRIES follow.
-`pull_env.simulation.kernel_data.view` names every entry, and has written those that never change, as well as the marks
-of the actions that are always real.
+`pull_env.simulation.kernel_data.view` names every entry, and has written those that never change, as well as
+the marks of the actions that are always real.
 """
 
 from __future__ import annotations
