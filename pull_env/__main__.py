@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from tyro.conf import FlagCreatePairsOff, Positional, arg
 
-from pull_env.policy.lookup import as_policy
+from pull_env.policy.lookup import as_policy, named_policies
 from pull_env.policy.policy import Policy
 from pull_env.reporting.console import command_line, console, exit_status
 from pull_env.scenario.scenario import Scenario, Trace, load_scenario, scenario_names, traced_names
@@ -113,13 +113,11 @@ def scenarios() -> int:
 
 def policies() -> int:
     """List the named policies, with their arguments and sources."""
-    from baselines import POLICIES
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("name", no_wrap=True)
     for heading in ("what a router does for a customer", "messages", "reference"):
         table.add_column(heading)
-    for entry in POLICIES.values():
+    for entry in named_policies().POLICIES.values():
         table.add_row(entry.usage, entry.rule, entry.messages, entry.reference)
     console().print(table)
     return 0
@@ -151,14 +149,13 @@ def bench(
     """
     from importlib.util import find_spec
 
-    import baselines
     from pull_env.bench import suite
     from pull_env.reporting.rows import checkout
 
     plan = suite.Plan(
         policies=tuple(as_policy(name) for name in policies),
-        pull=baselines.make("pull"),
-        two_choices=baselines.make("power-of-d(2)"),
+        pull=as_policy("pull"),
+        two_choices=as_policy("power-of-d(2)"),
         sizes=sizes if sizes is not None else suite.QUICK_SIZES if quick else suite.SIZES,
         cores=cores if cores is not None else suite.all_cores(),
         seconds=seconds if seconds is not None else suite.QUICK_SECONDS if quick else suite.SECONDS,

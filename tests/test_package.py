@@ -1,6 +1,5 @@
 """The package as it is shipped: what imports what, how fast it starts, and that the wheel works elsewhere."""
 
-import ast
 import json
 import os
 import subprocess
@@ -19,52 +18,6 @@ SIMULATE = (
     "import pull_env, baselines; r = pull_env.simulate('two-speeds', baselines.make('balanced(2)'), 100_000); "
     "assert r.stable and 1.0 < r.wait.mean < 2.2, r"
 )
-
-
-def imports(path):
-    """Yield the modules that a file imports at import time: not within functions, not for type checking."""
-
-    def walk(node):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.FunctionDef | ast.If):
-                continue
-            if isinstance(child, ast.Import):
-                yield from (name.name for name in child.names)
-            elif isinstance(child, ast.ImportFrom):
-                yield child.module
-            yield from walk(child)
-
-    yield from walk(ast.parse(path.read_text(encoding="utf-8")))
-
-
-def test_kernels_import_numpy_and_numba_only():
-    allowed = {"numpy", "numba", "pull_env.kernels", *sys.stdlib_module_names}
-    for path in (ROOT / "pull_env/kernels").rglob("*.py"):
-        for module in imports(path):
-            parts = {module.partition(".")[0], ".".join(module.split(".")[:2])}
-            assert parts & allowed, f"{path.name} imports {module}"
-
-
-def test_imports_point_one_way():
-    for path in (ROOT / "pull_env").rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        for heavy in ("torch", "stable_baselines3", "pull_env.envs.adapters.stable_baselines3", "agents"):
-            if path.name not in ("sb3.py", "stable_baselines3.py"):  # which nobody here imports
-                assert f"import {heavy}" not in text, path
-                assert f"from {heavy}" not in text, path
-        if path.name != "__main__.py":  # the command line takes policies by name, and they live in baselines
-            assert "import baselines" not in text, path
-            assert "from baselines" not in text, path
-    for path in (ROOT / "baselines").rglob("*.py"):
-        assert not any(
-            module.partition(".")[0] in ("agents", "torch", "stable_baselines3") for module in imports(path)
-        )
-
-
-def test_only_one_module_knows_the_compiler():
-    for path in (ROOT / "pull_env").rglob("*.py"):
-        if path.parent.name != "compiler":
-            assert "numba" not in {module.partition(".")[0] for module in imports(path)}, path
 
 
 def run(code, cwd, **variables):

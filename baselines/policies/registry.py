@@ -78,9 +78,10 @@ def make(name: str, **arguments: float) -> Policy:
     """
     base, given = _parse(name)
     if base not in POLICIES:
-        near = difflib.get_close_matches(base, POLICIES, 1, 0.0)[0]
+        near = difflib.get_close_matches(base, POLICIES, 1)
         known = ", ".join(entry.usage for entry in POLICIES.values())
-        raise ValueError(f"policy is {name!r}: did you mean {near!r}? Known: {known}")
+        hint = f"did you mean {near[0]!r}? Known: {known}" if near else f"it must be one of {known}"
+        raise ValueError(f"policy is {name!r}: {hint}")
     entry = POLICIES[base]
     names = list(entry.arguments)
     if len(given) > len(names):
@@ -124,7 +125,7 @@ def _number(value: Any, argument: inspect.Parameter, base: str) -> float:
 
 def _parse(text: str) -> tuple[str, dict[Any, Any]]:
     """Split `name(2, d=3)` into the name and its arguments, by position or by name."""
-    if not isinstance(text, str):
+    if not isinstance(text, str) or not text.strip():
         raise ValueError(f"policy is {text!r}: it must be a name such as 'power-of-d(2)'")
     base, bracket, rest = text.strip().partition("(")
     if not bracket:

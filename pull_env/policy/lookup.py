@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,14 @@ def as_policy(source: PolicyLike, scenario: Scenario | None = None) -> Policy:
     path = Path(source)
     if path.suffix == ".toml" or len(path.parts) > 1 or path.is_file():
         return load_policy(path)
-    from baselines.policies import registry, tuned  # the named policies stand on this package
-
+    baselines = named_policies()
     if source == "tuned":
         if scenario is None:
             raise PolicyError("policy is 'tuned': each preset has its own, so it needs the scenario")
-        return tuned.tuned_or_refused(scenario)
-    return registry.make(os.fspath(source))
+        return baselines.policies.tuned.tuned_or_refused(scenario)
+    return baselines.make(os.fspath(source))
+
+
+def named_policies() -> Any:
+    """Import the package of the named policies: the only import against the direction of the folders."""
+    return import_module("baselines")

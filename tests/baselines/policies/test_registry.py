@@ -88,7 +88,7 @@ def test_until_idle_is_the_case_of_no_wait() -> None:
         ("power-of-d(x)", "arguments are written as in"),
         ("jbt", "its argument r is missing"),
         ("pull(2)", "takes at most 0 arguments"),
-        ("", "did you mean"),
+        ("", "it must be a name such as"),
     ],
 )
 def test_bad_names_are_refused(name: str, sentence: str) -> None:
