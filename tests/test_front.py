@@ -38,7 +38,7 @@ def test_star_import_gives_the_public_names_without_any_extra(missing):
 def test_a_misspelt_name_is_answered_with_the_nearest():
     with pytest.raises(AttributeError, match=r"no attribute 'simulte': did you mean 'simulate'\?"):
         _ = pull_env.simulte
-    with pytest.raises(AttributeError, match="no attribute 'xyzzy'$"):
+    with pytest.raises(AttributeError, match=r"no attribute 'xyzzy'$"):
         _ = pull_env.xyzzy
 
 
