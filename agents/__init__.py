@@ -1,1 +1,4 @@
-"""Learned routers: `python -m agents.training.train`, `python -m agents.zoo.score`. Run from a checkout."""
+"""Learned routers: `python -m agents --help`. Run from a checkout.
+
+Folders import in one direction: training <- search <- general <- zoo <- report.
+"""

@@ -1,4 +1,4 @@
-"""Examine the general router on systems it was never trained on: `python -m agents.general.benchmark`.
+"""Examine the general router on systems it was never trained on: `python -m agents benchmark`.
 
 On each of forty systems a policy is tuned for it alone, as `python -m baselines.tune` does; it, the
 general router, and the best single policy of the package meet the same customers. That policy is picked
@@ -20,16 +20,15 @@ import numpy as np
 import tyro
 
 import baselines
-from agents.general.figure import draw
+from agents.general.figure import Row, draw
 from agents.general.random_systems import draw_systems
 from agents.general.router import GENERAL, General, load
-from agents.report.comparison import Row
 from baselines.leaderboard.run import default_policies
 from baselines.policies.tuned import tuned
 from baselines.tune.race import Log, Plan, choose, race
 from pull_env.policy.catalog import mean_service_time
 from pull_env.policy.policy import Policy
-from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.console import command_line, console
 from pull_env.reporting.rows import (
     checkout,
     provenance,
@@ -71,7 +70,7 @@ class Args:
     """How much to measure."""
 
     router: Annotated[Path, tyro.conf.arg(metavar="FILE")] = GENERAL
-    """Weights of the router, as `python -m agents.general.train` writes them."""
+    """Weights of the router, as `python -m agents generalise` writes them."""
     systems: int = 40
     """Systems of the exam."""
     picking: int = 30
@@ -265,7 +264,7 @@ def scores(args: Args, router: General, single: str) -> Iterator[tuple[str, str,
             yield "front", "pandora", priced, baselines.make("pandora"), seed
 
 
-def exam(args: Args) -> int:
+def run(args: Args) -> int:
     """Measure what is missing, and return the exit status.
 
     Raises:
@@ -284,15 +283,5 @@ def exam(args: Args) -> int:
     book.close()
     picture = draw(book.asked, args.out / PICTURE)
     console().print("Written:", book.path, picture)
-    console().print("python -m agents.report.run --page makes the page of it")
+    console().print("python -m agents report --page makes the page of it")
     return 0
-
-
-def main() -> int:
-    """Examine as the command line asks for, and return the exit status."""
-    args = tyro.cli(Args, prog="python -m agents.general.benchmark", description=__doc__)
-    return exit_status(lambda: exam(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from agents.report.comparison import Row
-
+Row = dict[str, Any]
 PANEL = (5.6, 4.6)  # inches
 FONT = 8  # points
 LINES = {"general": ("o-", "#0072B2"), "pandora": ("s--", "#D55E00")}  # what heeds the price

@@ -9,14 +9,13 @@ It has two parts, which share their weights over pools, so that the number of po
 
 For a scenario both are written out as one network of a policy (`pull_env.Network`): what is constant there
 becomes biases, and what pools share is repeated. The simulator then plays it as any other:
-`python -m agents.general.router SCENARIO --out FILE.toml` writes it down.
+`python -m agents general --scenario NAME --out FILE.toml` writes it down.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,6 @@ from agents.general.plans import LASTS, PROTOCOLS, protocol, steps_of_all, steps
 from pull_env.kernels.envs.observe import POOL_CONSTANTS, POOL_ENTRIES, ROUTER_ENTRIES
 from pull_env.policy.catalog import mean_service_time
 from pull_env.policy.policy import Network, Policy, save_policy
-from pull_env.reporting.console import exit_status
 from pull_env.scenario.arrivals import Bursts, HotRouter
 from pull_env.scenario.scenario import Scenario, load_scenario
 
@@ -240,15 +238,15 @@ def load(path: Path = GENERAL) -> General:
 class Args:
     """For which system to write down what the general router does."""
 
-    scenario: Annotated[str, tyro.conf.Positional]
+    scenario: str
     """A preset's name, or the path of a TOML file."""
     out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
     """A new TOML file, beside which the weights are written."""
     router: Annotated[Path, tyro.conf.arg(metavar="FILE")] = GENERAL
-    """Weights, as `python -m agents.general.train` writes them."""
+    """Weights, as `python -m agents generalise` writes them."""
 
 
-def write(args: Args) -> int:
+def run(args: Args) -> int:
     """Write the policy for a scenario, and return the exit status.
 
     Raises:
@@ -260,13 +258,3 @@ def write(args: Args) -> int:
     print("Written:", args.out)
     print(f"python -m pull_env simulate {args.scenario} {args.out}")
     return 0
-
-
-def main() -> int:
-    """Write what the command line asks for, and return the exit status."""
-    args = tyro.cli(Args, prog="python -m agents.general.router", description=__doc__)
-    return exit_status(lambda: write(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Train one router for many systems: `python -m agents.general.train`; see `agents.general.router`.
+"""Train one router for many systems: `python -m agents generalise`; see `agents.general.router`.
 
 First every plan is simulated on systems drawn at random, and the planner learns what they cost. Then CMA-ES
 looks for a player, for when to use what is remembered: all candidates of a generation meet the same customers
@@ -28,15 +28,15 @@ import pull_env
 from agents.general.planner import cost, measure, train
 from agents.general.random_systems import draw_systems
 from agents.general.router import GENERAL, RECALL, SHAPES, Floats, General, save
-from agents.search.cma_es import MOST_GENERATIONS, check_limits, progress
-from agents.zoo.registry import CURVE, TRAINING, again
-from pull_env.reporting.console import command_line, exit_status
+from agents.search.cma_es import CURVE, MOST_GENERATIONS, check_limits, progress
+from agents.training.commands import repeatable
+from pull_env.reporting.console import command_line
 from pull_env.reporting.rows import machine, versions, write_rows
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.progress import bar
 from pull_env.simulation.seeds import spawn_seeds
 
-WEIGHTS = GENERAL.name
+WEIGHTS, TRAINING = GENERAL.name, "training.json"
 MOST = 0.5  # of the logarithm of a cost by that at the start: no system counts for more
 WORTHWHILE = 1.5  # messages a customer
 
@@ -222,7 +222,7 @@ def run(args: Args) -> int:
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
     told = {
         **plain,
-        "command": again(first, rows[-1]["generation"]),
+        "command": repeatable(first, rows[-1]["generation"]),
         "first_command": first,
         "time": began.isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - started, 1),
@@ -238,15 +238,5 @@ def run(args: Args) -> int:
     }
     text = json.dumps(told, indent=2, sort_keys=True)
     (folder / TRAINING).write_text(text + "\n", encoding="utf-8")
-    print(f"saved in {folder}; examine it: python -m agents.general.benchmark --router {folder / WEIGHTS}")
+    print(f"saved in {folder}; examine it: python -m agents benchmark --router {folder / WEIGHTS}")
     return 0
-
-
-def main() -> int:
-    """Train what the command line asks for, and return the exit status."""
-    args = tyro.cli(Args, prog="python -m agents.general.train", description=__doc__)
-    return exit_status(lambda: run(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from agents.general.figure import Row
 from baselines.leaderboard.report import shown
 from pull_env.simulation.statistics import Estimate, estimate
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)

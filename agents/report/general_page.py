@@ -15,13 +15,13 @@ RIVALS = ("tuned", "single", "pandora", "pull-weighted", "balanced(2)", "probe-u
 
 HEAD = """## The general router
 
-One set of weights for all systems ([`general.py`](general.py)): a planner that reads what a scenario declares
-picks the protocol of the servers and what a router does without a message, a player adds what the router
-sees. Trained by `python -m agents generalise` on systems drawn at random ([`systems.py`](systems.py)): 20 to
-2000 servers, 1 to 4 pools, speeds up to 1:10, 1 to 50 routers, loads .5 to .97, prices of a message .005 to
-.5, a third of them changing over time. Scored by `python -m agents exam` on {count} others, on each beside a
-policy that was tuned for it alone, and beside `{single}`, the best single policy of the package on {picking}
-systems of the training.
+One set of weights for all systems ([`general/router.py`](general/router.py)): a planner that reads what a
+scenario declares picks the pull protocol of the servers and what a router does without a message; a player
+adds what the router sees. Trained by `python -m agents generalise` on systems drawn at random
+([`general/random_systems.py`](general/random_systems.py)): 20 to 2000 servers, 1 to 4 pools, speeds up to
+1:10, 1 to 50 routers, loads .5 to .97, prices of a message .005 to .5, a third of them changing over time.
+Scored by `python -m agents benchmark` on {count} others, each time beside a policy tuned for that system
+alone, and beside `{single}`, the best single policy of the package on {picking} training systems.
 """
 NOTE = """Systems: n servers in J pools, R routers, load, price m of a message. Costs as above; differences of
 the general router in % of the other's cost, paired, with intervals of 95 % over {replications} replications.

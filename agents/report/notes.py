@@ -2,7 +2,7 @@
 
 HEAD = """# Trained routers
 
-*Made by `python -m agents.report.run` from [`results/rows.jsonl`](results/rows.jsonl); do not edit.*
+*Made by `python -m agents report` from [`results/rows.jsonl`](results/rows.jsonl); do not edit.*
 
 Each router in `trained/` was trained for one preset, and is scored here beside every baseline and `tuned`,
 the best policy that a search over rules of a person's kind found for that preset. Differences are those of
@@ -42,7 +42,7 @@ TRAINING_NOTE = """By `python -m agents search` from a chain of steps or a netwo
 that knows more steps (that of `hot-spot-moves` is what a first search found, see `before.json` there); or by
 gradients, `python -m agents train`. Validation is on customers that neither
 candidates nor the scores above met; what it cost on the way stands in `curve.jsonl`. `python -m
-agents.zoo.retrain NAME --check` trains a router again and compares the weights: of a search to the bit on any
+agents retrain NAME --check` trains a router again and compares the weights: of a search to the bit on any
 processor that rounds alike, of training by gradients on one with the same instructions. Training had a share
 of two busy cores, so wall times say little.
 """

@@ -22,7 +22,7 @@ from agents.zoo.registry import Trained, load_trained, trained_names
 from baselines.leaderboard.run import default_policies
 from baselines.policies.tuned import tuned
 from pull_env.policy.policy import Policy, Search
-from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.console import command_line, console
 from pull_env.reporting.rows import checkout, read_rows, replace_rows, row, write_rows
 from pull_env.scenario.arrivals import Bursts, HotRouter
 from pull_env.scenario.scenario import Scenario
@@ -192,12 +192,15 @@ def known(rows: Iterable[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any
     return {tuple(found["key"]): found for found in rows}
 
 
-def report(args: Args, command: str) -> int:
+def run(args: Args) -> int:
     """Measure what is missing, write rows and page, and return the exit status.
 
     Raises:
         ValueError: An argument is not allowed, or there are no rows to make a page from.
     """
+    if args.quick:
+        args = replace(args, customers=20_000, replications=4, warmup=500)
+    command = command_line(sys.orig_argv[1:])
     check(args.customers, args.seed, args.replications, args.warmup, args.workers)
     checkout(HERE.parent)  # before anything is written: rows tell the state of the sources that measured them
     results = args.out or (Path("results") / "agents-quick" if args.quick else HERE / "results")
@@ -229,17 +232,3 @@ def measure_missing(
             write_rows(path, [found])
             rows[task.key(args)] = found
             told(1)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Report as `arguments`, or the command line, ask for, and return the exit status."""
-    called = ["-m", "agents.report.run", *(arguments or ())]
-    command = command_line(sys.orig_argv[1:] if arguments is None else called)
-    args = tyro.cli(Args, prog="python -m agents.report.run", description=__doc__, args=arguments)
-    if args.quick:
-        args = replace(args, customers=20_000, replications=4, warmup=500)
-    return exit_status(lambda: report(args, command))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Search a small network by an evolution strategy: `python -m agents.search.cma_es --scenario NAME`.
+"""Search a small network by an evolution strategy: `python -m agents search --scenario NAME`.
 
 CMA-ES minimises the cost that the simulator measures. It begins with the best of a person's rules, with a
 chain of steps (`--start tuned`), or polishes an exported network (`--start DIR/policy.toml`: so a search that
@@ -30,11 +30,11 @@ import tyro
 import pull_env
 from agents.search.initial_networks import Shape, chain, rules, seen
 from agents.search.objective import better, costs, validate
-from agents.zoo.export import POLICY
-from agents.zoo.score import score
+from agents.training.export import POLICY
+from agents.training.score import RIVALS, score
 from pull_env.policy.lookup import as_policy
 from pull_env.policy.policy import Policy, save_policy
-from pull_env.reporting.console import command_line, exit_status
+from pull_env.reporting.console import command_line
 from pull_env.reporting.rows import versions, write_rows
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.policy_runner import check_fit
@@ -290,16 +290,6 @@ def run(args: Args) -> int:
     if not found.finished:
         raise KeyboardInterrupt
     if args.score_customers:
-        score(folder, args.scenario, args.score_customers, beside=(found.start,))
-    print(f"score it again: python -m agents.zoo.score {folder} --scenario {args.scenario}")
+        score(folder, args.scenario, args.score_customers, rivals=(found.start, *RIVALS))
+    print(f"score it again: python -m agents score {folder} --scenario {args.scenario}")
     return 0
-
-
-def main() -> int:
-    """Search what the command line asks for, and return the exit status."""
-    args = tyro.cli(Args, prog="python -m agents.search.cma_es", description=__doc__)
-    return exit_status(lambda: run(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

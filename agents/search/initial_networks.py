@@ -16,17 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agents.training.action_set import asking_otherwise, beside, spelled_out
 from pull_env.kernels.envs.observe import POOL_CONSTANTS, POOL_ENTRIES
-from pull_env.policy.catalog import default_catalog, mean_service_time
+from pull_env.policy.catalog import default_catalog
 from pull_env.policy.policy import (
     Announce,
     Network,
     Policy,
     PolicyError,
     Probe,
-    Recall,
-    Search,
-    Send,
     Step,
     Take,
 )
@@ -39,7 +37,6 @@ HELD = POOL_NAMES.index("messages held")
 FAINT = 0.3  # preference for a message of the next slower pool, by that for one of the faster pool
 FALL = 0.5  # of the preference from one step of a chain to the next, and from its last to most others
 MILD = 0.1  # the same, to steps that differ from the last in how many servers they ask
-ASKED = (1, 2, 4, 8)  # servers, offered where a chain probes
 SHARP = 8.0  # slope of a hidden unit that tells whether there is a message; half a message is its middle
 
 
@@ -117,48 +114,6 @@ def chain(policy: Policy, scenario: Scenario, hidden: tuple[int, ...], seed: int
     layers: Any = [(part, np.zeros(len(part))) for part in parts]
     layers[-1] = (layers[-1][0], biases)
     return replace(policy, steps=catalog, network=Network(tuple(layers), masked=True))
-
-
-def spelled_out(steps: tuple[Step, ...], scenario: Scenario) -> tuple[Step, ...]:
-    """Return a chain with a take for each pool, the fastest first, in place of one that says so."""
-    order = sorted(range(len(scenario.pools)), key=lambda j: -scenario.pools[j].rate)
-    found: list[Step] = []
-    for step in steps:
-        fastest = isinstance(step, Take) and step.pool is None and step.order == "fastest"
-        found += [Take(pool) for pool in order] if fastest else [step]
-    return tuple(dict.fromkeys(found))
-
-
-def beside(own: tuple[Step, ...], scenario: Scenario) -> Iterator[Step]:
-    """Yield what a chain's router might do as well: of each pool take, recall or send; probe otherwise."""
-    pools, last = range(len(scenario.pools)), own[-1]
-    if any(isinstance(step, Take) for step in own):
-        yield from (Take(pool) for pool in pools)
-    yield from (Recall(pool) for pool in pools)
-    if isinstance(last, Probe):
-        yield from asking_otherwise(last, scenario)
-        yield replace(last, pool=None, weights="rate")
-        yield from (replace(last, pool=pool, weights="uniform") for pool in pools)
-    elif isinstance(last, Search):
-        yield from asking_otherwise(last, scenario)
-        remembering = Probe(weights="rate", stop_at=mean_service_time(scenario), rank="delay", recall=True)
-        few = [min(asked, scenario.servers) for asked in (1, 4)]
-        yield from (replace(remembering, at_most=asked) for asked in few)
-    else:
-        yield from (Send(pool) for pool in pools)
-        yield from (
-            Probe(weights="rate", at_most=min(asked, scenario.servers), stop_at=0.0) for asked in ASKED
-        )
-
-
-def asking_otherwise(last: Step, scenario: Scenario) -> tuple[Step, ...]:
-    """Return the steps that differ from a chain's last one in how many servers they ask; none if it asks
-    none.
-    """
-    if not isinstance(last, Probe | Search):
-        return ()
-    numbers = {min(asked, scenario.servers) for asked in ASKED} - {last.at_most}
-    return tuple(replace(last, at_most=asked) for asked in sorted(numbers))
 
 
 class Shape:

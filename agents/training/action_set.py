@@ -7,21 +7,25 @@ steps, and others beside them: what it was taught is then in its reach, to the b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import baselines
-from agents.search.initial_networks import beside, spelled_out
 from baselines.policies.tuned import tuned_or_refused
 from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE
-from pull_env.policy.catalog import default_catalog
+from pull_env.policy.catalog import default_catalog, mean_service_time
 from pull_env.policy.policy import (
     Announce,
     Memory,
     Policy,
+    Probe,
+    Recall,
+    Search,
+    Send,
     Step,
+    Take,
     as_announce,
     as_memory,
     load_policy,
@@ -30,6 +34,7 @@ from pull_env.policy.policy import (
 )
 from pull_env.scenario.scenario import Scenario
 
+ASKED = (1, 2, 4, 8)  # servers, offered where a chain probes
 STARTS = Path(__file__).parents[1] / "starts"
 
 
@@ -88,3 +93,45 @@ def start_policy(name: str, scenario: Scenario) -> Policy:
         return baselines.make(name)
     here = Path(name)
     return load_policy(here if here.exists() or not (STARTS / name).exists() else STARTS / name)
+
+
+def spelled_out(steps: tuple[Step, ...], scenario: Scenario) -> tuple[Step, ...]:
+    """Return a chain with a take for each pool, the fastest first, in place of one that says so."""
+    order = sorted(range(len(scenario.pools)), key=lambda j: -scenario.pools[j].rate)
+    found: list[Step] = []
+    for step in steps:
+        fastest = isinstance(step, Take) and step.pool is None and step.order == "fastest"
+        found += [Take(pool) for pool in order] if fastest else [step]
+    return tuple(dict.fromkeys(found))
+
+
+def beside(own: tuple[Step, ...], scenario: Scenario) -> Iterator[Step]:
+    """Yield what a chain's router might do as well: of each pool take, recall or send; probe otherwise."""
+    pools, last = range(len(scenario.pools)), own[-1]
+    if any(isinstance(step, Take) for step in own):
+        yield from (Take(pool) for pool in pools)
+    yield from (Recall(pool) for pool in pools)
+    if isinstance(last, Probe):
+        yield from asking_otherwise(last, scenario)
+        yield replace(last, pool=None, weights="rate")
+        yield from (replace(last, pool=pool, weights="uniform") for pool in pools)
+    elif isinstance(last, Search):
+        yield from asking_otherwise(last, scenario)
+        remembering = Probe(weights="rate", stop_at=mean_service_time(scenario), rank="delay", recall=True)
+        few = [min(asked, scenario.servers) for asked in (1, 4)]
+        yield from (replace(remembering, at_most=asked) for asked in few)
+    else:
+        yield from (Send(pool) for pool in pools)
+        yield from (
+            Probe(weights="rate", at_most=min(asked, scenario.servers), stop_at=0.0) for asked in ASKED
+        )
+
+
+def asking_otherwise(last: Step, scenario: Scenario) -> tuple[Step, ...]:
+    """Return the steps that differ from a chain's last one in how many servers they ask; none if it asks
+    none.
+    """
+    if not isinstance(last, Probe | Search):
+        return ()
+    numbers = {min(asked, scenario.servers) for asked in ASKED} - {last.at_most}
+    return tuple(replace(last, at_most=asked) for asked in sorted(numbers))

@@ -21,6 +21,7 @@ from pull_env.scenario.scenario import Scenario
 Algorithm = Literal["ppo", "maskable-ppo", "dqn", "qr-dqn"]
 ACTOR_CRITIC: tuple[Algorithm, ...] = ("ppo", "maskable-ppo")
 
+DISPATCH = "pull_env/Dispatch-v0"  # where a router has full information
 MODEL, FINAL, CONFIGURATION, START = "best.zip", "final.zip", "config.json", "start.toml"
 ACTORS = ("mlp_extractor.policy_net.", "action_net.", "q_net", "quantile_net")  # what chooses actions
 

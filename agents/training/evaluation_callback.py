@@ -29,7 +29,7 @@ from agents.training.algorithms import (
     save_router,
     set_actor,
 )
-from agents.zoo.export import policy_of
+from agents.training.export import policy_of
 from pull_env.policy.policy import Policy
 from pull_env.reporting.rows import SCHEMA, to_line, write_rows
 from pull_env.scenario.scenario import Scenario

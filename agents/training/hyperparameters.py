@@ -136,7 +136,7 @@ def resolve(
         ValueError: The file cannot be read, a name is unknown to the learner, or a value is not allowed; the
             message names the file, the section and the name.
     """
-    path = path or FOLDER / f"{algorithm}.yaml"
+    path = path or FOLDER / ("ppo.yaml" if algorithm in ACTOR_CRITIC else "dqn.yaml")
     values: dict[str, Any] = {}
     for section, content in _sections(path).items():
         place = f"{path.name}, section {section}: "

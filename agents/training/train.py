@@ -1,4 +1,4 @@
-"""Train a router: `python -m agents.training.train --scenario two-speeds --algo ppo --seed 0`.
+"""Train a router: `python -m agents train --scenario two-speeds --algo ppo --seed 0`.
 
 One customer is one step, and the reward is minus its cost, so the learner minimises the cost per customer.
 What to learn with stands in agents/hyperparams, by learner and scenario. On the way the router is evaluated,
@@ -14,8 +14,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 from agents.training.action_set import start_policy
 from agents.training.algorithms import (
     ACTOR_CRITIC,
@@ -26,20 +24,13 @@ from agents.training.algorithms import (
     write_configuration,
 )
 from agents.training.arguments import Args, check, configuration, offer_of, stored
+from agents.training.export import POLICY, policy_of
 from agents.training.hyperparameters import LEARNERS
-from agents.zoo.export import POLICY, policy_of
-from agents.zoo.score import score
+from agents.training.score import score
 from pull_env.policy.policy import save_policy
-from pull_env.reporting.console import exit_status
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.progress import Report, bar
 from pull_env.simulation.seeds import spawn_seeds
-
-
-def main() -> int:
-    """Train what the command line asks for, and return the exit status."""
-    args = tyro.cli(Args, prog="python -m agents.training.train", description=__doc__)
-    return exit_status(lambda: run(args))
 
 
 def run(args: Args) -> int:
@@ -61,11 +52,11 @@ def run(args: Args) -> int:
         else:
             go_on(args, folder)
     except KeyboardInterrupt:
-        print(f"stopped; go on: python -m agents.training.train --resume {folder}", file=sys.stderr)
+        print(f"stopped; go on: python -m agents train --resume {folder}", file=sys.stderr)
         raise
     if args.score_customers:
         score(folder, args.scenario, args.score_customers)
-    print(f"score it again: python -m agents.zoo.score {folder} --scenario {args.scenario}")
+    print(f"score it again: python -m agents score {folder} --scenario {args.scenario}")
     return 0
 
 
@@ -219,7 +210,3 @@ def keep_policy(folder: Path) -> None:
     policy = policy_of(model, told, load_scenario(told["scenario"]), sampled=sampled)
     assert policy is not None
     save_policy(policy, folder / POLICY)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Learn to route with all queues in sight: `python -m agents.training.train_dispatch --scenario small-mixed`.
+"""Learn to route with all queues in sight: `python -m agents dispatch --scenario small-mixed`.
 
 The learner plays `pull_env/Dispatch-v0`, where looking is free (`free_information=True`), and is told nothing
 of the system but what an observation shows and what a customer costs. It may choose a full server, which
@@ -22,14 +22,13 @@ import numpy as np
 import tyro
 
 import pull_env
-from agents.training.algorithms import CONFIGURATION, learner
+from agents.training.algorithms import CONFIGURATION, DISPATCH, learner
 from agents.training.evaluation_callback import CURVE
+from agents.training.export import POLICY
 from agents.training.schedule import Falling, FallingEntropy
-from agents.zoo.export import POLICY
-from agents.zoo.registry import DISPATCH
 from pull_env.envs.dispatch import DispatchEnv
 from pull_env.policy.policy import Lookup, Policy, save_policy
-from pull_env.reporting.console import command_line, exit_status
+from pull_env.reporting.console import command_line
 from pull_env.reporting.rows import versions, write_rows
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.seeds import spawn_seeds
@@ -204,13 +203,3 @@ def run(args: Args) -> int:
         gap = above(scenario, policy, args.score_customers)
         print(f"simulated: {gap.mean:+.2f} % ({gap.low:+.2f} to {gap.high:+.2f})")
     return 0
-
-
-def main() -> int:
-    """Learn what the command line asks for, and return the exit status."""
-    args = tyro.cli(Args, prog="python -m agents.training.train_dispatch", description=__doc__)
-    return exit_status(lambda: run(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

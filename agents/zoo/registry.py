@@ -8,29 +8,24 @@ If that is a network which an earlier run found, `before.json` tells of that run
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from agents.zoo.export import POLICY
+from agents.training.algorithms import DISPATCH
+from agents.training.commands import repeatable, with_start, without_flags
+from agents.training.export import POLICY
 from pull_env.policy.policy import Policy, load_policy, save_policy
-from pull_env.reporting.console import exit_status
 from pull_env.reporting.rows import machine
 from pull_env.scenario.scenario import Scenario, load_scenario
 
 SHELF = Path(__file__).with_name("trained")
-ROOT = Path(__file__).parents[2]
 TRAINING, CURVE, CONFIGURATION, BEST = "training.json", "curve.jsonl", "config.json", "best.json"
 START = "start.toml"
-DISPATCH = "pull_env/Dispatch-v0"
 MOST_BYTES = 2**20  # of a folder
-REPLACED = ("--out", "--minutes", "--generations", "--workers")  # words that do not change what is found
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,7 @@ def training_of(folder: Path) -> dict[str, Any]:
     scenario, policy = load_scenario(told["scenario"]), load_policy(folder / POLICY)
     return {
         "scenario": {"name": scenario.name, "version": scenario.version, "sha256": scenario.digest},
-        "first_command": without(told["command"], ("--out",)),
+        "first_command": without_flags(told["command"], ("--out",)),
         "time": told["time"],
         "seed": told["seed"],
         "versions": {**told["versions"], "python": machine()["python"]},
@@ -109,7 +104,7 @@ def of_search(told: dict[str, Any], curve: list[dict[str, Any]]) -> dict[str, An
     generations = curve[-1]["generation"]
     return {
         "way": "search",
-        "command": again(told["command"], generations),
+        "command": repeatable(told["command"], generations),
         "seconds": told["search_seconds"],
         "cpu_seconds": told["search_cpu_seconds"],
         "generations": generations,
@@ -128,7 +123,7 @@ def of_learning(folder: Path, told: dict[str, Any]) -> dict[str, Any]:
     return {
         "way": told["algo"] + (" in Dispatch-v0" if told.get("env") == DISPATCH else ""),
         "env": told.get("env", "pull_env/Router-v0"),
-        "command": again(told["command"]),
+        "command": repeatable(told["command"]),
         "seconds": told["training_seconds"],
         "cpu_seconds": told["training_cpu_seconds"],
         "customers": learn["steps"],
@@ -137,35 +132,6 @@ def of_learning(folder: Path, told: dict[str, Any]) -> dict[str, Any]:
         "learn": learn,
         "to_the_bit": "on a processor with the same instructions, as torch chooses its sums by these",
     }
-
-
-def again(command: str, generations: int | None = None) -> str:
-    """Return the command of a run without where its results went, and of a search with how many generations
-    it made in place of how long it took.
-    """
-    kept = without(command, REPLACED)
-    return kept if generations is None else f"{kept} --generations {generations}"
-
-
-def begun_with(command: str, start: Path) -> str:
-    """Return a command that begins with the file `start`, in place of what `--start` named, if it did."""
-    words = shlex.split(command)
-    if "--start" in words:
-        place = start.relative_to(ROOT) if start.is_relative_to(ROOT) else start
-        words[words.index("--start") + 1] = place.as_posix()
-    return shlex.join(words)
-
-
-def without(command: str, flags: Sequence[str]) -> str:
-    """Return a command without these flags and their values."""
-    words, kept = shlex.split(command), []
-    while words:
-        word = words.pop(0)
-        if word in flags:
-            words.pop(0)
-        else:
-            kept.append(word)
-    return shlex.join(kept)
 
 
 def put(run: Path, name: str) -> Path:
@@ -185,7 +151,7 @@ def put(run: Path, name: str) -> Path:
     shutil.copyfile(run / CURVE, folder / CURVE)
     if (run / START).is_file() and not (folder / START).exists():
         save_policy(load_policy(run / START), folder / START)
-        training["command"] = begun_with(training["command"], folder / START)
+        training["command"] = with_start(training["command"], folder / START)
     text = json.dumps(training, indent=2, sort_keys=True)
     (folder / TRAINING).write_text(text + "\n", encoding="utf-8")
     return folder
@@ -201,16 +167,11 @@ class Args:
     """What to call the router."""
 
 
-def main() -> int:
-    """Put what the command line asks for on the shelf, and return the exit status."""
-    args = tyro.cli(Args, prog="python -m agents.zoo.registry", description=__doc__)
+def run(args: Args) -> int:
+    """Put what `args` name on the shelf, and return the exit status.
 
-    def work() -> int:
-        print("Written:", put(args.run, args.name))
-        return 0
-
-    return exit_status(work)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    Raises:
+        ValueError: The run holds no router, or there is one of this name.
+    """
+    print("Written:", put(args.run, args.name))
+    return 0

@@ -1,4 +1,4 @@
-"""Train a router of agents/zoo/trained again: `python -m agents.zoo.retrain NAME`, into a new folder.
+"""Train a router of agents/zoo/trained again: `python -m agents retrain NAME`, into a new folder.
 
 `--check` compares the weights. With the same versions a search gives the same, to the bit, on any processor
 that rounds alike; a training run does so on a processor with the same instructions, as torch chooses by these
@@ -8,7 +8,6 @@ in which order it sums.
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,12 +19,10 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from agents.general.router import GENERAL, load
-from agents.zoo.export import POLICY
+from agents.training.commands import ROOT, arguments_of
+from agents.training.export import POLICY
 from agents.zoo.registry import TRAINING, digest, load_trained
 from pull_env.policy.policy import load_policy
-from pull_env.reporting.console import exit_status
-
-ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Args:
 
 def train_again(command: str, folder: Path) -> int:
     """Run the command that trained a router, with its results in `folder`, and return its exit status."""
-    words = [sys.executable, *shlex.split(command)[1:], "--out", str(folder.absolute())]
+    words = [sys.executable, *arguments_of(command), "--out", str(folder.absolute())]
     return subprocess.run(words, cwd=ROOT, check=False).returncode  # it names files from there
 
 
@@ -74,7 +71,7 @@ def same(name: str, training: dict[str, Any], folder: Path) -> bool:
     return equal
 
 
-def reproduce(args: Args) -> int:
+def run(args: Args) -> int:
     """Train a router again as `args` say, and return the exit status.
 
     Raises:
@@ -88,13 +85,3 @@ def reproduce(args: Args) -> int:
     if status or not args.check:
         return status
     return 0 if same(args.name, training, folder) else 1
-
-
-def main() -> int:
-    """Train again what the command line asks for, and return the exit status."""
-    args = tyro.cli(Args, prog="python -m agents.zoo.retrain", description=__doc__)
-    return exit_status(lambda: reproduce(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,9 +1,11 @@
 """Short training runs, in this process."""
 
 import dataclasses
+import sys
 
 import pytest
 
+from agents.__main__ import main
 from agents.training import evaluation_callback as curve
 from agents.training import imitation as cloning
 from agents.training import train
@@ -36,3 +38,19 @@ def short(monkeypatch):
         return train.Args("small-mixed", algo, **{**usual, **given}, out=out, learn=learn)
 
     return args
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Call `python -m agents` in this process; return its exit status and what it printed."""
+
+    def called(*words):
+        words = [*map(str, words)]
+        monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "agents", *words])
+        try:
+            status = main(words)
+        except SystemExit as stopped:
+            status = stopped.code
+        return status, *capsys.readouterr()
+
+    return called

@@ -26,7 +26,7 @@ def args(tmp_path, monkeypatch):
     monkeypatch.setattr(exam, "PRICES", (0.01, 0.5))
     monkeypatch.setattr(exam, "BLIND", ("pull-weighted",))
     monkeypatch.setattr(exam, "scenario_names", lambda: ("two-speeds",))
-    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "agents.general.benchmark"])
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "agents", "benchmark"])
     save(General(starting_weights(0)), tmp_path / "weights.safetensors")
     return exam.Args(
         router=tmp_path / "weights.safetensors",
@@ -41,21 +41,21 @@ def args(tmp_path, monkeypatch):
 
 
 def test_an_exam_measures_everything_once(args, capsys):
-    assert exam.exam(args) == 0
+    assert exam.run(args) == 0
     rows = read_rows(args.out / exam.ROWS)
     assert {row["part"] for row in rows} == {"picking", "exam", "preset", "front"}
     systems = by_system(rows, "exam")
     assert len(systems) == 2
     assert all(set(system) == {"tuned", "single", "general", *exam.BESIDE} for system in systems)
     assert (args.out / exam.PICTURE).stat().st_size > 10_000
-    assert exam.exam(args) == 0
+    assert exam.run(args) == 0
     assert read_rows(args.out / exam.ROWS) == rows
     text = general_section(rows)
     assert "## The general router" in text
     assert f"beside `{systems[0]['single']['policy']['name']}`" in text.replace("\n", " ")
     other = args.router.with_name("other.safetensors")
     save(General(starting_weights(1)), other)
-    assert exam.exam(replace(args, router=other)) == 0
+    assert exam.run(replace(args, router=other)) == 0
     again = read_rows(args.out / exam.ROWS)
     assert len(again) == len(rows)
     changed = [row for row in again if row not in rows]
@@ -65,7 +65,7 @@ def test_an_exam_measures_everything_once(args, capsys):
 
 def test_a_missing_router_is_refused_before_anything_is_measured(args):
     with pytest.raises(ValueError, match="cannot be read"):
-        exam.exam(replace(args, router=args.router.with_name("none")))
+        exam.run(replace(args, router=args.router.with_name("none")))
     assert not args.out.exists()
 
 

@@ -21,9 +21,9 @@ from agents.general.router import (
     General,
     load,
     preferences,
+    run,
     save,
     starting_weights,
-    write,
 )
 from agents.general.router import Args as GeneralArgs
 from agents.general.train import Args, moved
@@ -216,12 +216,12 @@ def test_what_it_does_on_a_scenario_is_written_as_a_policy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scenario, out = load_scenario("many-pools"), tmp_path / "new" / "general.toml"
-    assert write(GeneralArgs("many-pools", out)) == 0
+    assert run(GeneralArgs("many-pools", out)) == 0
     assert load_policy(out) == load().on(scenario)
     assert main(["simulate", "many-pools", str(out), "--customers", "20000"]) == 0
     assert "general" in capsys.readouterr().out
     with pytest.raises(ValueError, match="exists already"):
-        write(GeneralArgs("many-pools", out))
+        run(GeneralArgs("many-pools", out))
 
 
 def test_the_committed_router_heeds_the_price_of_a_message() -> None:

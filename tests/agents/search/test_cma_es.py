@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -139,17 +138,6 @@ def test_a_search_finds_what_costs_less(tmp_path):
     assert search.validate(args, SCENARIO, found.best).cost.mean == min(validations) < validations[0]
 
 
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Call the command in this process; return its exit status and what it printed."""
-
-    def called(*words):
-        monkeypatch.setattr(sys, "argv", ["search", *map(str, words)])
-        return search.main(), *capsys.readouterr()
-
-    return called
-
-
 def words(out):
     fields = {**dataclasses.asdict(TINY), "out": out}
     given = [(name, value) for name, value in fields.items() if value not in (None, ())]
@@ -158,7 +146,7 @@ def words(out):
 
 def test_a_run_is_saved_and_repeated(call, tmp_path):
     for name, more in (("a", ()), ("b", ("--workers", 2)), ("c", ("--seed", 1))):
-        status, printed, failed = call(*words(tmp_path / name), *more)
+        status, printed, failed = call("search", *words(tmp_path / name), *more)
         assert status == 0, failed
         assert f"saved in {tmp_path / name}" in printed
     a, b, c = (load_policy(tmp_path / name / "policy.toml") for name in "abc")
@@ -183,7 +171,7 @@ def test_an_interruption_keeps_what_was_found(call, monkeypatch, tmp_path):
         return measured(*given)
 
     monkeypatch.setattr(search, "costs", interrupted)
-    status, _, told = call(*words(tmp_path / "a"))
+    status, _, told = call("search", *words(tmp_path / "a"))
     assert (status, told) == (130, "interrupted\n")
     assert len(lines(tmp_path / "a" / CURVE)) == 3
     assert not json.loads((tmp_path / "a" / CONFIGURATION).read_text(encoding="utf-8"))["finished"]
@@ -205,7 +193,7 @@ def test_an_interruption_keeps_what_was_found(call, monkeypatch, tmp_path):
     ],
 )
 def test_bad_arguments_are_one_sentence(call, given, sentence):
-    status, _, refused = call(*given)
+    status, _, refused = call("search", *given)
     assert status == 2
     assert sentence in refused
     assert len(refused.strip().splitlines()) == 1

@@ -8,8 +8,8 @@ import pytest
 from agents.training import train
 from agents.training.action_set import Offer, start_policy
 from agents.training.algorithms import actor, router, set_actor
+from agents.training.export import policy_of
 from agents.training.imitation import check_start, clone
-from agents.zoo.export import policy_of
 from baselines.policies.tuned import tuned_names
 from pull_env.envs.router import RouterEnv
 from pull_env.policy.catalog import default_catalog

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.training import train
-from agents.zoo import score
+from agents.__main__ import VERBS
 from pull_env.reporting.rows import read_rows
 
 ROOT = Path(__file__).parents[3]
@@ -30,8 +29,8 @@ SHORT = [
 ]
 
 
-def run(module, *words):
-    command = [sys.executable, "-m", module, *map(str, words)]
+def run(*words):
+    command = [sys.executable, "-m", "agents", *map(str, words)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
@@ -39,7 +38,7 @@ def run(module, *words):
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "ppo"
     words = ["--scenario", "small-mixed", "--algo", "ppo", "--seed", "3", "--out", folder, *SHORT]
-    done = run("agents.training.train", *words)
+    done = run("train", *words)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout
 
@@ -52,14 +51,14 @@ def test_a_run_saves_model_configuration_and_scores(trained):
     assert configuration["seed"] == 3
     assert configuration["scenario_content"]["routers"] == 2
     assert configuration["versions"]["stable-baselines3"]
-    assert configuration["command"].startswith("python -m agents.training.train --scenario small-mixed")
+    assert configuration["command"].startswith("python -m agents train --scenario small-mixed")
     rows = read_rows(folder / "scores.jsonl")
     names = [row["policy"]["name"] for row in rows]
     assert names[:2] == [f"{folder.name} (best action)", f"{folder.name} (sampled)"]
     assert {"pull-weighted", "balanced(2)"} <= set(names)
     assert rows[0]["policy"]["network"]["training_seed"] == 3
     assert len({row["run"]["seed"] for row in rows}) == 1  # all on the same streams
-    assert {row["command"].split(" --")[0] for row in rows} == {"python -m agents.training.train"}
+    assert {row["command"].split(" --")[0] for row in rows} == {"python -m agents train"}
     assert "above the best" in printed
 
 
@@ -67,7 +66,7 @@ def test_a_run_saves_model_configuration_and_scores(trained):
 def test_a_score_is_repeated(trained):
     folder, _ = trained
     before = read_rows(folder / "scores.jsonl")
-    done = run("agents.zoo.score", folder, "--scenario", "small-mixed", "--customers", "2000")
+    done = run("score", folder, "--scenario", "small-mixed", "--customers", "2000")
     assert done.returncode == 0, done.stderr
     again = read_rows(folder / "scores.jsonl")[len(before) :]
     assert [row["measures"] for row in again] == [row["measures"] for row in before]
@@ -77,25 +76,10 @@ def test_a_score_is_repeated(trained):
 @pytest.mark.slow
 def test_a_router_is_refused_on_a_scenario_with_other_pools(trained):
     folder, _ = trained
-    done = run("agents.zoo.score", folder, "--scenario", "many-pools", "--customers", "1000")
+    done = run("score", folder, "--scenario", "many-pools", "--customers", "1000")
     assert done.returncode == 2
     assert "fits scenarios with as many pools" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Call a command in this process; return its exit status and what it printed."""
-
-    def called(module, *words):
-        monkeypatch.setattr(sys, "argv", [module.__name__, *words])
-        try:
-            status = module.main()
-        except SystemExit as stopped:
-            status = stopped.code
-        return status, *capsys.readouterr()
-
-    return called
 
 
 @pytest.mark.parametrize(
@@ -109,20 +93,30 @@ def call(monkeypatch, capsys):
     ],
 )
 def test_bad_arguments_of_training_are_one_sentence(call, words, sentence):
-    status, _, refused = call(train, *words)
+    status, _, refused = call("train", *words)
     assert status == 2
     assert sentence in refused
     assert len(refused.strip().splitlines()) == 1
 
 
 def test_a_model_that_is_not_there(call):
-    status, _, refused = call(score, "nowhere")
+    status, _, refused = call("score", "nowhere")
     assert status == 2
     assert refused == "error: model is 'nowhere': it must be a folder with best.zip and config.json\n"
 
 
-@pytest.mark.parametrize("module", [train, score])
-def test_help(call, module):
-    status, printed, _ = call(module, "--help")
+@pytest.mark.parametrize("verb", VERBS)
+def test_help(call, verb):
+    status, printed, _ = call(verb, "--help")
     assert status == 0
-    assert "--scenario" in printed
+    assert f"python -m agents {verb}" in printed
+
+
+def test_verbs(call):
+    status, printed, _ = call("--help")
+    assert status == 0
+    assert all(verb in printed for verb in VERBS)
+    assert call()[0] == 2
+    status, _, refused = call("serach")
+    assert status == 2
+    assert "did you mean search" in refused

@@ -2,11 +2,9 @@
 
 import dataclasses
 import json
-import sys
 
 import pytest
 
-from agents.training import train_dispatch as dispatch
 from agents.training.train_dispatch import Args, above, buffers, costs, tabulate, train
 from agents.zoo.registry import load_trained
 from baselines import make
@@ -56,19 +54,19 @@ def test_a_table_that_cannot_be_is_refused(pool):
         buffers(Scenario((pool,), load=0.5))
 
 
-def test_a_run_leaves_its_table_and_its_curve(monkeypatch, tmp_path, capsys):
+def test_a_run_leaves_its_table_and_its_curve(call, tmp_path):
     words = (
         f"--steps 256 --envs 2 --n-steps 64 --evaluations 2 --score-customers 2000 --out {tmp_path / 'run'}"
     )
-    monkeypatch.setattr(sys, "argv", ["agents.training.train_dispatch", *words.split()])
-    assert dispatch.main() == 0
-    printed = capsys.readouterr().out
+    status, printed, _ = call("dispatch", *words.split())
+    assert status == 0
     policy = load_policy(tmp_path / "run" / "policy.toml")
     assert f"learned {costs(SCENARIO, policy)[0]:.5f}" in printed
     curve = (tmp_path / "run" / "curve.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["customers"] for line in curve] == [0, 128]
-    assert dispatch.main() == 2
-    assert "it exists already" in capsys.readouterr().err
+    status, _, refused = call("dispatch", *words.split())
+    assert status == 2
+    assert "it exists already" in refused
 
 
 def test_the_trained_one_is_within_two_per_cent_of_the_optimum():

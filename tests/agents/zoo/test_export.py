@@ -1,12 +1,10 @@
 """Exported routers: the kernel decides as torch does, and files are scored without the model."""
 
-import sys
-
 import numpy as np
 import pytest
 
-from agents.zoo import export, score
-from agents.zoo.export import POLICY, policy_of
+from agents.training import export, score
+from agents.training.export import POLICY, policy_of
 from baselines.leaderboard import run as leaderboard
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
@@ -129,21 +127,10 @@ def test_layers_that_are_not_known_are_refused():
         policy_of(untrained("PPO", policy_kwargs={"activation_fn": nn.ELU}), {"algo": "ppo"}, SCENARIO)
 
 
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Call a command in this process; return its exit status and what it printed."""
-
-    def called(module, *words):
-        monkeypatch.setattr(sys, "argv", [module.__name__, *map(str, words)])
-        return module.main(), *capsys.readouterr()
-
-    return called
-
-
 def test_a_model_is_exported_and_scored(call, monkeypatch, tmp_path):
     configuration = {"algo": "ppo", "seed": 5, "scenario": "small-mixed"}
     monkeypatch.setattr(export, "load", lambda path: (untrained("PPO"), configuration, tmp_path / "model"))
-    status, printed, _ = call(export, tmp_path / "model", "--sampled", "--name", "mine")
+    status, printed, _ = call("export", tmp_path / "model", "--sampled", "--name", "mine")
     folder = tmp_path / "model" / "exported"
     assert status == 0
     assert f"exported to {folder / POLICY} and policy.safetensors" in printed
@@ -152,19 +139,19 @@ def test_a_model_is_exported_and_scored(call, monkeypatch, tmp_path):
     assert policy == export.replace(
         policy_of(untrained("PPO"), configuration, SCENARIO, sampled=True), name="mine"
     )
-    status, _, refused = call(export, tmp_path / "model")
+    status, _, refused = call("export", tmp_path / "model")
     assert status == 2
     assert "exists already" in refused
     monkeypatch.setattr(score, "load", None)  # no model is loaded any more
     short = ("--scenario", "small-mixed", "--customers", "2000", "--replications", "2")
     for given in (folder, folder / POLICY):
-        status, printed, _ = call(score, given, *short)
+        status, printed, _ = call("score", given, *short)
         assert status == 0
         assert "mine" in printed
     rows = read_rows(folder / score.ROWS)
     assert rows[0]["measures"] == rows[len(rows) // 2]["measures"]
     assert rows[0]["policy"]["network"] == {"sha256": policy.network.digest, "training_seed": 5}
-    status, _, refused = call(score, folder)
+    status, _, refused = call("score", folder)
     assert status == 2
     assert refused.startswith("error: scenario is missing")
     assert len(refused.splitlines()) == 1
@@ -173,7 +160,7 @@ def test_a_model_is_exported_and_scored(call, monkeypatch, tmp_path):
 def test_dqn_has_no_odds(call, monkeypatch, tmp_path):
     configuration = {"algo": "dqn", "seed": 5, "scenario": "small-mixed"}
     monkeypatch.setattr(export, "load", lambda path: (untrained("DQN"), configuration, tmp_path))
-    status, _, refused = call(export, tmp_path, "--sampled")
+    status, _, refused = call("export", tmp_path, "--sampled")
     assert (status, refused) == (2, "error: sampled is True: dqn has no odds, it takes the best action\n")
 
 

@@ -7,16 +7,15 @@ import sys
 
 import pytest
 
+from agents.__main__ import main
 from agents.report import run as report
 from agents.report.comparison import Contest, at_price, difference
 from agents.report.page import page
-from agents.search import cma_es as search
-from agents.search.initial_networks import spelled_out
-from agents.training import train
-from agents.training import train_dispatch as dispatch
+from agents.training.action_set import spelled_out
+from agents.training.commands import repeatable
 from agents.zoo import registry as shelf
 from agents.zoo import retrain as reproduce
-from agents.zoo.registry import MOST_BYTES, SHELF, again, load_trained, trained_names
+from agents.zoo.registry import MOST_BYTES, SHELF, load_trained, trained_names
 from pull_env.policy.policy import Announce, Policy, Send, Take, save_policy
 from pull_env.reporting.rows import read_rows
 from pull_env.simulation.policy_runner import check_fit
@@ -58,10 +57,9 @@ def own_shelf(monkeypatch, tmp_path):
     start = shelf.SHELF / "mine" / "start.toml"
     start.parent.mkdir(parents=True)
     save_policy(Policy("start", (Take(order="fastest"), Send(weights="rate")), Announce()), start)
-    words = ["-m", "agents.search.cma_es", *SEARCH, "--start", str(start), "--out", str(tmp_path / "run")]
-    monkeypatch.setattr(sys, "orig_argv", ["python", *words])
-    monkeypatch.setattr(sys, "argv", words[1:])
-    assert search.main() == 0
+    words = ["search", *SEARCH, "--start", str(start), "--out", str(tmp_path / "run")]
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "agents", *words])
+    assert main(words) == 0
     shelf.put(tmp_path / "run", "mine")
     return tmp_path / "run"
 
@@ -90,33 +88,33 @@ def test_a_router_is_trained_again_to_the_bit(own_shelf, tmp_path, capfd):
     trained = load_trained("mine")
     assert trained.training["command"].endswith("--generations 2")
     args = reproduce.Args("mine", tmp_path / "again", check=True)
-    assert reproduce.reproduce(args) == 0, capfd.readouterr()
+    assert reproduce.run(args) == 0, capfd.readouterr()
     assert "as in training.json" in capfd.readouterr().out
     other = {**trained.training, "weights_sha256": "0" * 64}
     assert not reproduce.same("mine", other, tmp_path / "again")
     with pytest.raises(ValueError, match="it exists already"):
-        reproduce.reproduce(args)
+        reproduce.run(args)
 
 
-@pytest.mark.parametrize("module", [train, dispatch], ids=["train", "dispatch"])
-def test_what_gradients_trained_is_trained_again_to_the_bit(module, monkeypatch, tmp_path, capfd):
+@pytest.mark.parametrize("verb", ["train", "dispatch"])
+def test_what_gradients_trained_is_trained_again_to_the_bit(verb, monkeypatch, tmp_path, capfd):
     """In processes of their own, as anybody would."""
     monkeypatch.setattr(shelf, "SHELF", tmp_path / "shelf")
-    words = {train: LEARN, dispatch: DISPATCH}[module].split()
-    command = [sys.executable, "-m", module.__name__, *words, "--out", str(tmp_path / "run")]
+    words = {"train": LEARN, "dispatch": DISPATCH}[verb].split()
+    command = [sys.executable, "-m", "agents", verb, *words, "--out", str(tmp_path / "run")]
     assert subprocess.run(command, cwd=reproduce.ROOT, check=False).returncode == 0
     shelf.put(tmp_path / "run", "mine")
     trained = load_trained("mine")
-    assert trained.in_sight == (module is dispatch)
+    assert trained.in_sight == (verb == "dispatch")
     assert trained.training["customers"] == 300
     assert "--out" not in trained.training["command"]
-    assert reproduce.reproduce(reproduce.Args("mine", tmp_path / "again", check=True)) == 0
+    assert reproduce.run(reproduce.Args("mine", tmp_path / "again", check=True)) == 0
     assert "as in training.json" in capfd.readouterr().out
 
 
 def test_a_command_is_told_generations_in_place_of_minutes():
-    command = "python -m agents.search.cma_es --minutes 4 --seed 2 --workers 1 --out 'runs/a b'"
-    assert again(command, 7) == "python -m agents.search.cma_es --seed 2 --generations 7"
+    command = "python -m agents search --minutes 4 --seed 2 --workers 1 --out 'runs/a b'"
+    assert repeatable(command, 7) == "python -m agents search --seed 2 --generations 7"
 
 
 def test_what_is_there_is_never_overwritten(own_shelf):
@@ -128,10 +126,10 @@ def test_what_is_there_is_never_overwritten(own_shelf):
         load_trained("yours")
 
 
-def test_scores_and_page(own_shelf, tmp_path, capsys):
+def test_scores_and_page(own_shelf, call, tmp_path):
     """Rows are measured once; the page shows the router's differences as the rows have them."""
-    call = ["--quick", "--out", str(tmp_path / "scores")]
-    assert report.main(call) == 0, capsys.readouterr()
+    words = ["--quick", "--out", str(tmp_path / "scores")]
+    assert call("report", *words)[0] == 0
     rows = read_rows(tmp_path / "scores" / "rows.jsonl")
     text = (tmp_path / "scores" / "README.md").read_text(encoding="utf-8")
     assert text == page(rows)
@@ -139,9 +137,9 @@ def test_scores_and_page(own_shelf, tmp_path, capsys):
     gap = difference(contest.learned, contest.named("pull"))
     assert f"| {gap} |" in text
     before = (tmp_path / "scores" / "rows.jsonl").read_bytes()
-    assert report.main(call) == 0
+    assert call("report", *words)[0] == 0
     assert (tmp_path / "scores" / "rows.jsonl").read_bytes() == before
-    assert report.main(["--page", *call]) == 0
+    assert call("report", "--page", *words)[0] == 0
     check_prices(contest, tmp_path)
 
 

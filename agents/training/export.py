@@ -5,7 +5,6 @@ The simulator plays it at full speed, and the leaderboard takes it: `--policy DI
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +15,6 @@ import tyro
 from agents.training.action_set import Offer
 from agents.training.algorithms import load
 from pull_env.policy.policy import Network, Policy, save_policy
-from pull_env.reporting.console import exit_status
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.kernel_data.view import local_size
 from pull_env.simulation.network_runner import Decider
@@ -145,18 +143,13 @@ def export(path: Path, out: Path | None = None, *, sampled: bool = False, name: 
     return file
 
 
-def main() -> int:
-    """Export what the command line asks for, and return the exit status."""
-    args = tyro.cli(Args, prog="python -m agents.zoo.export", description=__doc__)
+def run(args: Args) -> int:
+    """Export what `args` name, and return the exit status.
 
-    def work() -> int:
-        file = export(args.model, args.out, sampled=args.sampled, name=args.name)
-        print(f"exported to {file} and {file.with_suffix('.safetensors').name}")
-        print(f"score it: python -m agents.zoo.score {file} --scenario NAME")
-        return 0
-
-    return exit_status(work)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    Raises:
+        ValueError: There is no router, it cannot be exported, or the folder holds one already.
+    """
+    file = export(args.model, args.out, sampled=args.sampled, name=args.name)
+    print(f"exported to {file} and {file.with_suffix('.safetensors').name}")
+    print(f"score it: python -m agents score {file} --scenario NAME")
+    return 0

@@ -14,12 +14,12 @@ from typing import Annotated, Any
 
 import tyro
 
-import baselines
 from agents.training.algorithms import load
-from agents.zoo.export import POLICY, exported, policy_of
+from agents.training.export import POLICY, exported, policy_of
 from baselines.leaderboard.report import board, table
+from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Policy, load_policy
-from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.console import command_line, console
 from pull_env.reporting.rows import row, write_rows
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.policy_runner import check_fit
@@ -44,8 +44,10 @@ class Args:
     """Seed of the score."""
     replications: int = 16
     """Independent runs, over which the intervals are taken."""
-    rivals: tuple[str, ...] = RIVALS
-    """Policies that are scored on the same streams."""
+    policy: tuple[str, ...] = RIVALS
+    """What to compare with, on the same streams: names, tuned, or TOML files."""
+    workers: int | None = None
+    """Threads; if not given, one per core. The numbers do not depend on it."""
 
 
 def score(
@@ -55,26 +57,29 @@ def score(
     *,
     seed: int = 0,
     replications: int = 16,
-    rivals: tuple[str, ...] = RIVALS,
-    beside: Sequence[Policy] = (),
+    rivals: Sequence[PolicyLike] = RIVALS,
+    workers: int | None = None,
 ) -> None:
     """Score the router in `path` as a baseline is scored: print a table, and append rows to the folder.
 
     A trained one is scored twice: by its best actions, and by sampled ones, as routers that all do the same
-    herd; an exported one as it says. Policies `beside` are scored with the rivals, which have names.
+    herd; an exported one as it says.
 
     Raises:
         ValueError: Something that is asked for is not allowed, or the router does not fit the scenario.
     """
     learned, scenario, folder = learned_policies(path, name)
-    run: dict[str, Any] = {"seed": spawn_seeds(seed, 1, "evaluate")[0], "replications": replications}
+    run: dict[str, Any] = {
+        "seed": spawn_seeds(seed, 1, "evaluate")[0],
+        "replications": replications,
+    }
     shown, command = sys.stderr.isatty(), command_line(sys.orig_argv[1:])
-    policies = [*learned, *beside, *(baselines.make(rival) for rival in rivals)]
+    policies = [*learned, *(as_policy(rival, scenario) for rival in rivals)]
     for policy in policies:
         check_fit(policy, scenario)
     results, rows = [], []
     for policy in policies:
-        result = simulate(scenario, policy, customers, progress=shown, **run)
+        result = simulate(scenario, policy, customers, workers=workers, progress=shown, **run)
         results.append((policy, [result]))
         rows.append(row(scenario, policy, result, command=command))
     write_rows(folder / ROWS, rows)
@@ -98,23 +103,19 @@ def learned_policies(path: Path, name: str | None) -> tuple[list[Policy], Scenar
     return [policy for policy in made if policy is not None], scenario, folder
 
 
-def main() -> int:
-    """Score what the command line asks for, and return the exit status."""
-    args = tyro.cli(Args, prog="python -m agents.zoo.score", description=__doc__)
+def run(args: Args) -> int:
+    """Score what `args` name, and return the exit status.
 
-    def work() -> int:
-        score(
-            args.model,
-            args.scenario,
-            args.customers,
-            seed=args.seed,
-            replications=args.replications,
-            rivals=args.rivals,
-        )
-        return 0
-
-    return exit_status(work)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    Raises:
+        ValueError: Something that is asked for is not allowed.
+    """
+    score(
+        args.model,
+        args.scenario,
+        args.customers,
+        seed=args.seed,
+        replications=args.replications,
+        rivals=args.policy,
+        workers=args.workers,
+    )
+    return 0
