@@ -176,7 +176,7 @@ class SystemEnv(gym.Env[Observation, Action]):
             self.scenario, steps, self.announce, memory=self.memory, keep=keep, workload=workload
         )
         self._left = self._fed = 0
-        return float(self.simulator.arrays.head["tick"][0])
+        return float(self.simulator.arrays.head["time_step"][0])
 
 
 class CustomerEnv(SystemEnv[np.int64]):

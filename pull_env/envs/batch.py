@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pull_env.envs.batch_threads import Crew
 from pull_env.envs.router import RouterEnv
-from pull_env.kernels.envs.batch import BATCH, tell_all
+from pull_env.kernels.envs.batch import BATCH, write_all
 from pull_env.kernels.envs.observe import OUTCOME, VIEW
 from pull_env.simulation.kernel_data.state_arrays import LINE, lines
 from pull_env.simulation.kernel_data.view import View
@@ -65,7 +65,7 @@ class Batch:
     def look(self) -> Array:
         """Return what all envs show, () `layout`."""
         answer = self.room()
-        tell_all(self._address, 0, len(self.envs), answer)
+        write_all(self._address, 0, len(self.envs), answer)
         return self.read(answer)
 
     def read(self, answer: Array) -> Array:
@@ -91,7 +91,7 @@ class Batch:
 
     def tell(self, k: int, answer: Array) -> None:
         """Write to `answer` what env `k` shows."""
-        tell_all(self._address, k, k + 1, answer)
+        write_all(self._address, k, k + 1, answer)
 
     def adopt(self, k: int) -> None:
         """Let env `k` write to its rows, if it does not: it makes itself a new view for a policy.

@@ -30,7 +30,7 @@ class Books:
 
     Attributes:
         accounts: (R,) ACCOUNT, sums over the customers of each router.
-        seen: (R, L + J) float64, sums of what they saw.
+        observation_sums: (R, L + J) float64, sums of what they saw.
         mixtures: (R, A) float64, the weights of the steps.
         chains: (R, A, CHAIN_STEPS) STEP, what the actions mean to each router.
     """
@@ -43,7 +43,7 @@ class Books:
         self._patient = view.chains["stop_at"] >= 0  # (A, CHAIN_STEPS) probes that the action may end
         self.mixtures: Floats = np.zeros((R, view.chains.shape[0]))
         self.accounts: Array = np.zeros(R, control.ACCOUNT)
-        self.seen: Floats = np.zeros((R, entries + J))
+        self.observation_sums: Floats = np.zeros((R, entries + J))
         self._record: Array = np.zeros(1, control.CONTROL)
         self._record["entries"] = entries
         self._link()
@@ -63,15 +63,19 @@ class Books:
     def clear(self) -> None:
         """Forget what was added up."""
         self.accounts[:] = 0
-        self.seen[:] = 0.0
+        self.observation_sums[:] = 0.0
 
     def observe_all(self) -> Observation:
         """Return the means over the customers of all routers, (L + J + 3,) float32."""
-        return self._observe(self.seen.sum(axis=0), int(self.accounts["sights"].sum()), self.accounts)
+        return self._observe(
+            self.observation_sums.sum(axis=0), int(self.accounts["observations"].sum()), self.accounts
+        )
 
     def observe_one(self, router: int) -> Observation:
         """Return the means over the customers of `router`, (L + J + 3,) float32."""
-        return self._observe(self.seen[router], int(self.accounts["sights"][router]), self.accounts[[router]])
+        return self._observe(
+            self.observation_sums[router], int(self.accounts["observations"][router]), self.accounts[[router]]
+        )
 
     def means(self, accounts: Array) -> dict[str, Any]:
         """Return the number of customers in `accounts`, and the means over them; 0 where there is none."""
@@ -94,7 +98,7 @@ class Books:
 
     def _link(self) -> None:
         """Write the addresses of all arrays where the kernels read them."""
-        for name in ("mixtures", "chains", "accounts", "seen"):
+        for name in ("mixtures", "chains", "accounts", "observation_sums"):
             self._record[name] = getattr(self, name).ctypes.data
 
 

@@ -13,13 +13,13 @@ from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation
 from pull_env.envs.observation import observation_box
 from pull_env.kernels import state
 from pull_env.kernels.compiler.jit import direct
-from pull_env.kernels.envs.batch import CHAIN_BYTES, ENDED, act
+from pull_env.kernels.envs.batch import CHAIN_BYTES, ENDED, step_env
 from pull_env.kernels.envs.observe import CHAIN_STEPS, observe
 from pull_env.policy.catalog import as_catalog
 from pull_env.policy.policy import Announce, Memory, Policy, Recall, Step
 from pull_env.scenario.scenario import ScenarioLike
 from pull_env.simulation.kernel_data.state_arrays import Array, shell
-from pull_env.simulation.kernel_data.step_records import encode, keeps
+from pull_env.simulation.kernel_data.step_records import encode, required_flags
 from pull_env.simulation.kernel_data.view import View, local_size
 from pull_env.simulation.network_runner import Decider
 from pull_env.simulation.policy_runner import check_fit
@@ -219,7 +219,7 @@ class RouterEnv(CustomerEnv):
                 f"catalog has {len(self.catalog)} steps: {policy.name} needs gymnasium.make(..., "
                 f"catalog=...) with its own {len(policy.steps)}"
             )
-        remembers = policy.network is not None or keeps(policy.steps, None) & state.KEEP_MEMORY
+        remembers = policy.network is not None or required_flags(policy.steps, None) & state.KEEP_MEMORY
         if policy.memory != self.memory and remembers:
             wanted = policy.to_dict()["memory"]
             raise ValueError(
@@ -251,7 +251,7 @@ class RouterEnv(CustomerEnv):
 
     def _act(self, view: int, chain: int, steps: int) -> int:
         """Compile the kernel, which takes the place of this method, and run it."""
-        RouterEnv._act = staticmethod(direct(act))  # type: ignore[method-assign,assignment]
+        RouterEnv._act = staticmethod(direct(step_env))  # type: ignore[method-assign,assignment]
         return self._act(view, chain, steps)
 
     def _observe(self, router: int) -> None:

@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from pull_env.envs.base import whole
 from pull_env.envs.batch import NAMES, Array, Batch, Flags
 from pull_env.envs.router import RouterEnv
-from pull_env.kernels.envs.batch import HUNGRY
+from pull_env.kernels.envs.batch import NEEDS_FEED
 
 Stepped = tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]
 
@@ -249,7 +249,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
     def _resume(self, room: Array) -> None:
         """Feed the envs that could not move, and move them; restart those that had ended before."""
         for k in np.flatnonzero(self._batch.left < 0).tolist():
-            if self._batch.left[k] == HUNGRY:
+            if self._batch.left[k] == NEEDS_FEED:
                 self._batch.feed(k, room)
             else:
                 self._batch.restart(k)

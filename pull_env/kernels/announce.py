@@ -8,11 +8,11 @@ from pull_env.kernels.messages import contains, drop, keep
 from pull_env.kernels.random import LOW, below, bits
 from pull_env.kernels.routing.level_index import count_lowest, pick_lowest
 from pull_env.kernels.state import (
-    CHOOSY,
-    MESSAGES,
+    CHOOSES_ROUTER,
+    FAULTS,
+    MESSAGE_STREAM,
     STALE,
-    TROUBLED,
-    has,
+    has_flag,
     head_of,
     health_of,
     integer_at,
@@ -26,20 +26,20 @@ from pull_env.kernels.state import (
 def recipient(system: int) -> int:
     """Return the router that an announcement goes to."""
     head, R = head_of(system), head_of(system).R
-    if not has(system, CHOOSY):
-        return below(bits(system, MESSAGES) & LOW, R)
-    if head.recipient == 0:
-        k = below(bits(system, MESSAGES) & LOW, count_lowest(head_of(system).by_held, 0))
+    if not has_flag(system, CHOOSES_ROUTER):
+        return below(bits(system, MESSAGE_STREAM) & LOW, R)
+    if head.recipient_sample == 0:
+        k = below(bits(system, MESSAGE_STREAM) & LOW, count_lowest(head_of(system).by_held, 0))
         return pick_lowest(head_of(system).by_held, 0, R, k)
     best = -1
-    for drawn in range(head.recipient):
-        router = below(bits(system, MESSAGES) & LOW, R)
+    for drawn in range(head.recipient_sample):
+        router = below(bits(system, MESSAGE_STREAM) & LOW, R)
         while contains(head.sampled, drawn, router):
-            router = below(bits(system, MESSAGES) & LOW, R)
+            router = below(bits(system, MESSAGE_STREAM) & LOW, R)
         integer_at(head.sampled, drawn).value = router
         if best < 0 or router_of(system, router).held < router_of(system, best).held:
             best = router
-    head.probes += 2 * head.recipient
+    head.probes += 2 * head.recipient_sample
     return best
 
 
@@ -48,7 +48,7 @@ def announce(system: int, server: int) -> None:
     """Send a pull-message of `server`."""
     head_of(system).pulls += 1
     router = recipient(system)
-    if has(system, TROUBLED):
+    if has_flag(system, FAULTS):
         aside(system, LAUNCH, router, server)
     else:
         hold(system, router, server)
@@ -71,11 +71,11 @@ def settle_message(system: int, router: int, server: int) -> None:
     """
     sender = server_of(system, server)
     if sender.holder >= 0:
-        if has(system, STALE):
+        if has_flag(system, STALE):
             forget(system, server)  # it will announce itself again, whatever is still out
         elif sender.queue >= head_of(system).threshold:
             withdraw(system, router, server)
-    untold = has(system, TROUBLED) and not has(system, STALE) and head_of(system).threshold > 0
+    untold = has_flag(system, FAULTS) and not has_flag(system, STALE) and head_of(system).threshold > 0
     if untold and sender.holder != router and place_of(system, router, server).value >= 0:
         drop(system, router, server)
 
@@ -86,7 +86,7 @@ def withdraw(system: int, router: int, server: int) -> None:
     holder = server_of(system, server).holder
     forget(system, server)
     head_of(system).removes += holder != router
-    if not has(system, TROUBLED):
+    if not has_flag(system, FAULTS):
         drop(system, holder, server)
     elif holder != router:
         aside(system, RECANT, holder, server)
@@ -96,5 +96,5 @@ def withdraw(system: int, router: int, server: int) -> None:
 def forget(system: int, server: int) -> None:
     """End the announcement of `server`."""
     server_of(system, server).holder = -1
-    if has(system, TROUBLED):
+    if has_flag(system, FAULTS):
         health_of(system, server).announcement += 1

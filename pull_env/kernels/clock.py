@@ -34,15 +34,15 @@ from pull_env.kernels.random import (
 from pull_env.kernels.routing.level_index import lower_level, raise_level
 from pull_env.kernels.routing.probe_answers import RECENT
 from pull_env.kernels.state import (
-    AHEAD,
-    ARRIVALS,
+    ARRIVAL_STREAM,
     CALENDAR,
-    COMING,
+    COMING_ARRIVALS,
+    FAULTS,
     KEEP_QUEUE_INDEX,
     KEEP_VIEW,
-    TROUBLED,
+    PREFETCH,
     cell_at,
-    has,
+    has_flag,
     head_of,
     heap_at,
     integer_at,
@@ -58,7 +58,7 @@ from pull_env.kernels.state import (
 @kernel
 def advance(system: int) -> None:
     """Run the system to its next arrival; `head.router` says who is asked, -1 that a trace has ended."""
-    if has(system, CALENDAR):
+    if has_flag(system, CALENDAR):
         advance_calendar(system)
     else:
         advance_markov(system)
@@ -76,11 +76,11 @@ def tick(system: int) -> bool:
     """Let the Markov clock tick once; return whether a customer arrives."""
     head = head_of(system)
     head.now += 1.0
-    drawn = bits(system, ARRIVALS)
-    if has(system, AHEAD):
+    drawn = bits(system, ARRIVAL_STREAM)
+    if has_flag(system, PREFETCH):
         foresee_tick(system)
     low, high = drawn & LOW, drawn >> HALF
-    if low < head.arrival_cut:
+    if low < head.arrival_threshold:
         arrive(system, weighted_router(system, high))
         return True
     pool = pool_of(system, pool_of_tick(system, low))
@@ -97,8 +97,8 @@ def advance_calendar(system: int) -> None:
         return
     arrival = head.now + real_at(head.gaps, head.fed).value
     while True:
-        due = heap_at(head.heap, 0).due if head.queued > 0 else math.inf
-        if has(system, TROUBLED) and soonest(system) < due:
+        due = heap_at(head.departure_heap, 0).due if head.departures > 0 else math.inf
+        if has_flag(system, FAULTS) and soonest(system) < due:
             if soonest(system) > arrival:
                 break
             aside(system, HAPPEN, 0, 0)
@@ -106,7 +106,7 @@ def advance_calendar(system: int) -> None:
         if due > arrival:
             break
         head.now = due
-        server = int(heap_at(head.heap, 0).key)
+        server = int(heap_at(head.departure_heap, 0).key)
         start_next(system, server)
         depart(system, server)
     head.now = arrival
@@ -114,7 +114,7 @@ def advance_calendar(system: int) -> None:
     head.phase = real_at(head.fed_phases, head.fed).value
     router = integer_at(head.fed_routers, head.fed).value
     head.fed += 1
-    arrive(system, router if router >= 0 else weighted_router(system, bits(system, ARRIVALS) >> HALF))
+    arrive(system, router if router >= 0 else weighted_router(system, bits(system, ARRIVAL_STREAM) >> HALF))
 
 
 @kernel
@@ -122,13 +122,13 @@ def arrive(system: int, router: int) -> None:
     """Put the next customer into the hands of `router`."""
     head = head_of(system)
     head.router = router
-    if has(system, AHEAD):
-        ring_of(system, COMING).place += 1
-    if has(system, KEEP_VIEW):
+    if has_flag(system, PREFETCH):
+        ring_of(system, COMING_ARRIVALS).next += 1
+    if has_flag(system, KEEP_VIEW):
         asked = router_of(system, router)
-        asked.gap += RECENT * (head.now - asked.seen - asked.gap)
-        asked.seen = head.now
-        asked.empty += RECENT * ((1.0 if asked.held == 0 else 0.0) - asked.empty)
+        asked.recent_gap += RECENT * (head.now - asked.last_arrival - asked.recent_gap)
+        asked.last_arrival = head.now
+        asked.recent_empty += RECENT * ((1.0 if asked.held == 0 else 0.0) - asked.recent_empty)
 
 
 @kernel
@@ -141,20 +141,20 @@ def depart(system: int, server: int) -> None:
     head, place = head_of(system), server_of(system, server)
     pool = pool_of(system, place.pool)
     busy = place.queue > 0
-    if has(system, KEEP_QUEUE_INDEX) and busy:
+    if has_flag(system, KEEP_QUEUE_INDEX) and busy:
         lower_level(head_of(system).by_queue, place.pool, pool.start + pool.size, server, place.queue)
-    found, elapsed = place.queue, head.now - head.since
+    found, elapsed = place.queue, head.now - head.areas_time
     queue = found - busy
     idle = busy & (queue == 0)
     place.queue = queue
-    pool.inside -= busy
+    pool.customers -= busy
     pool.busy -= idle
     pool.area += elapsed if busy else 0.0
     pool.busy_area += elapsed if idle else 0.0
     # Busy before, and fewer than the threshold now: one comparison of what cannot be foreseen, as -1, which
     # is what an idle server gives, is more than any threshold if it is read as a number without sign.
     if U(found - 1) < U(head.threshold) and place.holder < 0:
-        if has(system, TROUBLED) and not is_open(system, server):
+        if has_flag(system, FAULTS) and not is_open(system, server):
             return
         announce(system, server)
 
@@ -164,16 +164,16 @@ def admit(system: int, server: int) -> float:
     """Add the customer at hand to the queue of `server`, which has room; return its wait."""
     head, place = head_of(system), server_of(system, server)
     pool = pool_of(system, place.pool)
-    elapsed = head.now - head.since
-    if has(system, KEEP_QUEUE_INDEX):
+    elapsed = head.now - head.areas_time
+    if has_flag(system, KEEP_QUEUE_INDEX):
         raise_level(head_of(system).by_queue, place.pool, pool.start + pool.size, server, place.queue)
     found = place.queue
     place.queue = found + 1
-    pool.inside += 1
+    pool.customers += 1
     pool.area -= elapsed
     pool.busy += found == 0
     pool.busy_area -= elapsed if found == 0 else 0.0
-    if has(system, CALENDAR):
+    if has_flag(system, CALENDAR):
         return enqueue(system, server, found)
     return found * pool.service_time
 
@@ -184,20 +184,20 @@ def enqueue(system: int, server: int, found: int) -> float:
     head, work = head_of(system), work_of(system, server)
     pool = pool_of(system, server_of(system, server).pool)
     service = head.size / pool.rate
-    starts = head.now if found == 0 else work.clear
-    if has(system, TROUBLED):
+    starts = head.now if found == 0 else work.work_end
+    if has_flag(system, FAULTS):
         starts = aside(system, STAY, server, found)
         service = head.service
-    work.clear = starts + service
-    pool.service += service
+    work.work_end = starts + service
+    pool.service_sum += service
     if found == 0:
-        push(head.heap, head.queued, work.clear, server)
-        head.queued += 1
+        push(head.departure_heap, head.departures, work.work_end, server)
+        head.departures += 1
         return float(starts - head.now)
-    number = head.free
+    number = head.free_cell
     cell = cell_at(head.waiting, number)
-    head.free = cell.next
-    cell.due, cell.next = work.clear, -1
+    head.free_cell = cell.next
+    cell.due, cell.next = work.work_end, -1
     if found == 1:
         work.first = number
     else:
@@ -211,13 +211,13 @@ def start_next(system: int, server: int) -> None:
     """Start the next customer in the queue of `server`, whose customer in service leaves now."""
     head = head_of(system)
     if server_of(system, server).queue == 1:
-        head.queued -= 1
-        pop(head.heap, head.queued)
+        head.departures -= 1
+        pop(head.departure_heap, head.departures)
         return
     work = work_of(system, server)
     number = work.first
     cell = cell_at(head.waiting, number)
     work.first = cell.next
-    cell.next = head.free
-    head.free = number
-    sink(head.heap, head.queued, cell.due, server)
+    cell.next = head.free_cell
+    head.free_cell = number
+    sink(head.departure_heap, head.departures, cell.due, server)

@@ -13,15 +13,15 @@ from pull_env.kernels.random import LOW, below, bits
 from pull_env.kernels.routing.level_index import lower_level, raise_level
 from pull_env.kernels.state import (
     FASTEST,
+    FAULTS,
     KEEP_AGE,
     KEEP_ROUTER_INDEX,
     KEEP_VIEW,
     OLDEST,
-    POLICY,
+    POLICY_STREAM,
     STALE,
-    TROUBLED,
     age_of,
-    has,
+    has_flag,
     head_of,
     integer_at,
     list_of,
@@ -48,21 +48,23 @@ def contains(numbers: int, count: int, item: int) -> bool:
 def keep(system: int, router: int, server: int) -> None:
     """Put the message of `server` into the lists of `router`; one that it holds already stays as it is."""
     sender, holder = server_of(system, server), router_of(system, router)
-    holder.last = server
+    holder.last_announced = server
     place = place_of(system, router, server)
-    if has(system, STALE | TROUBLED) and place.value >= 0:
+    if has_flag(system, STALE | FAULTS) and place.value >= 0:
         return
     mine = list_of(system, router, sender.pool)
     place.value = mine.held
     slot_of(system, router, sender.pool, mine.held).value = server
     mine.held += 1
-    if has(system, KEEP_ROUTER_INDEX):
+    if has_flag(system, KEEP_ROUTER_INDEX):
         raise_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
     holder.held += 1
-    if has(system, KEEP_VIEW):
+    if has_flag(system, KEEP_VIEW):
         now = head_of(system).now
-        mine.came = now if mine.held == 1 else mine.came + (now - mine.came) / mine.held
-    if has(system, KEEP_AGE):
+        mine.mean_received = (
+            now if mine.held == 1 else mine.mean_received + (now - mine.mean_received) / mine.held
+        )
+    if has_flag(system, KEEP_AGE):
         join_ages(system, router, server)
 
 
@@ -76,10 +78,10 @@ def drop(system: int, router: int, server: int) -> None:
     slot_of(system, router, pool, place.value).value = moved
     place_of(system, router, moved).value = place.value
     place.value = -1
-    if has(system, KEEP_ROUTER_INDEX):
+    if has_flag(system, KEEP_ROUTER_INDEX):
         lower_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
     holder.held -= 1
-    if has(system, KEEP_AGE):
+    if has_flag(system, KEEP_AGE):
         leave_ages(system, router, server)
 
 
@@ -119,9 +121,9 @@ def choose(system: int, router: int, pool: int, order: int) -> int:
     """Return a server whose message `router` holds, from `pool` (-1: any), by `order`; -1: none."""
     if held_of(system, router, pool) == 0:
         return -1
-    if has(system, KEEP_AGE) and order == OLDEST:
+    if has_flag(system, KEEP_AGE) and order == OLDEST:
         return oldest(system, router, pool)
-    slot = slot_chosen(system, router, pool, order, bits(system, POLICY))
+    slot = slot_chosen(system, router, pool, order, bits(system, POLICY_STREAM))
     return int(integer_at(head_of(system).slots, slot).value)
 
 

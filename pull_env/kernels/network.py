@@ -17,7 +17,7 @@ from pull_env.kernels.compiler.jit import entry, kernel, records
 from pull_env.kernels.envs.observe import CHAIN_STEPS, ENTRY_BYTES, flag_at, observe, view_at
 from pull_env.kernels.random import HALF, bits
 from pull_env.kernels.run import place
-from pull_env.kernels.state import POLICY, STEP, head_of, real_at
+from pull_env.kernels.state import POLICY_STREAM, STEP, head_of, real_at
 
 CHAIN_BYTES = CHAIN_STEPS * STEP.itemsize
 
@@ -39,8 +39,8 @@ NETWORK = np.dtype(
     [
         # addresses
         ("layers", np.int64),  # (depth,) LAYER
-        ("seen", np.int64),  # (inputs of the first layer,) float32
-        ("chances", np.int64),  # (actions,) float64  how likely a sample takes each action, up to a factor
+        ("input", np.int64),  # (inputs of the first layer,) float32
+        ("odds", np.int64),  # (actions,) float64  how likely a sample takes each action, up to a factor
         # constants
         ("depth", np.int64),
         ("entries", np.int64),  # of an observation
@@ -96,26 +96,26 @@ def rollout_network(system: int, view: int, network: int, customers: int) -> int
 
 
 @entry
-def decide(system: int, view: int, network: int) -> int:
+def choose_action(system: int, view: int, network: int) -> int:
     """Return the action of `network` for what `view` shows; a sample moves the stream of `system` on."""
     return choose(system, view, network)
 
 
 @entry
-def judge(network: int, observations: int, count: int, preferences: int) -> None:
+def compute_preferences(network: int, observations: int, count: int, preferences: int) -> None:
     """Write the preferences, (count, actions) float32, for observations, (count, entries) float32."""
     net = network_at(network, 0)
     entries, row = net.entries * ENTRY_BYTES, net.actions * ENTRY_BYTES
     for k in range(count):
-        copy(net.seen, observations + k * entries, entries)
+        copy(net.input, observations + k * entries, entries)
         copy(preferences + k * row, forward(network), row)
 
 
 @kernel
 def choose(system: int, view: int, network: int) -> int:
-    """Do what `decide` does."""
+    """Do what `choose_action` does."""
     net, sight = network_at(network, 0), view_at(view, 0)
-    copy(net.seen, sight.observation, net.entries * ENTRY_BYTES)
+    copy(net.input, sight.observation, net.entries * ENTRY_BYTES)
     preferences = forward(network)
     masked = net.masked != 0 and any_real(view)
     best = best_action(preferences, view, masked)
@@ -128,7 +128,7 @@ def choose(system: int, view: int, network: int) -> int:
 def forward(network: int) -> int:
     """Carry what the network has `seen` through its layers; return the address of its preferences."""
     net = network_at(network, 0)
-    source = net.seen
+    source = net.input
     for k in range(net.depth):
         layer = layer_at(net.layers, k)
         if k > 0:
@@ -212,14 +212,14 @@ def best_action(preferences: int, view: int, masked: bool) -> int:
 @kernel
 def draw_action(system: int, view: int, network: int, preferences: int, best: int, masked: bool) -> int:
     """Draw an action with odds exp(preference), by one draw of the policy's stream."""
-    chances, actions, total = network_at(network, 0).chances, view_at(view, 0).actions, 0.0
+    chances, actions, total = network_at(network, 0).odds, view_at(view, 0).actions, 0.0
     for action in range(actions):
         chance = 0.0
         if allowed(view, action, masked):
             chance = math.exp(float(single_at(preferences, action) - single_at(preferences, best)))
         real_at(chances, action).value = chance
         total += chance
-    left = total * (float(bits(system, POLICY) >> HALF) / 2.0**32)
+    left = total * (float(bits(system, POLICY_STREAM) >> HALF) / 2.0**32)
     for action in range(actions):
         chance = real_at(chances, action).value
         if left < chance:

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.state import (
-    AHEAD,
-    DRAWN_AHEAD,
-    MESSAGES,
+    MESSAGE_STREAM,
+    PREFETCH,
     RATE,
     RING_BYTES,
+    RING_SIZE,
     STREAMS,
-    has,
+    has_flag,
     head_of,
     number_at,
     pool_at,
@@ -57,14 +57,14 @@ def peek(system: int, which: int) -> np.uint64:
 def bits(system: int, which: int) -> np.uint64:
     """Draw 64 random bits from stream `which` of `system` and move it on.
 
-    In a run that looks AHEAD they were drawn before, and the stream stands DRAWN_AHEAD draws further on: but
+    In a run with PREFETCH they were drawn before, and the stream stands RING_SIZE draws further on: but
     that of messages, whose lists are few and short at the end where they come.
     """
-    if has(system, AHEAD) and which != MESSAGES:
+    if has_flag(system, PREFETCH) and which != MESSAGE_STREAM:
         cell = number_ahead(system, which, 0)
         drawn = cell.value
         cell.value = draw(system, which)
-        ring_of(system, which).place += 1
+        ring_of(system, which).next += 1
         return drawn
     return draw(system, which)
 
@@ -72,21 +72,21 @@ def bits(system: int, which: int) -> np.uint64:
 @kernel
 def number_ahead(system: int, ring: int, k: int) -> Any:
     """Return the cell of the random number of `ring` used after `k` others to come; -1: of the newest."""
-    place = (ring_of(system, ring).place + k) & (DRAWN_AHEAD - 1)
+    place = (ring_of(system, ring).next + k) & (RING_SIZE - 1)
     return number_at(head_of(system).rings + ring * RING_BYTES, place)
 
 
 @kernel
 def fill_ring(system: int, which: int) -> None:
     """Draw the numbers that stream `which` is to be ahead by."""
-    for k in range(DRAWN_AHEAD):
+    for k in range(RING_SIZE):
         number_ahead(system, which, k).value = draw(system, which)
 
 
 @kernel
 def rewind(system: int, which: int) -> None:
     """Move stream `which` back to where it stands without what was drawn ahead."""
-    for _ in range(DRAWN_AHEAD):
+    for _ in range(RING_SIZE):
         undraw(system, which)
 
 
@@ -135,16 +135,18 @@ def server_at_random(system: int, pool: int, drawn: np.uint64) -> Any:
 def pool_of_tick(system: int, half: np.uint64) -> Any:
     """Return the pool of a server drawn by rate, from 32 random bits that are no arrival."""
     head = head_of(system)
-    pool: Any = np.int64(half >= pool_at(head.pools, 0).until)
+    pool: Any = np.int64(half >= pool_at(head.pools, 0).cumulative_threshold)
     for j in range(1, head.J - 1):  # one or two pools do without a loop, of which the compiler makes vectors
-        pool += half >= pool_at(head.pools, j).until  # a sum, as where it ends could not be foreseen
+        pool += (
+            half >= pool_at(head.pools, j).cumulative_threshold
+        )  # a sum, as where it ends could not be foreseen
     return pool
 
 
 @kernel
 def weighted_pool(system: int, half: np.uint64) -> Any:
     """Return a pool in proportion to the capacities, from 32 random bits."""
-    cut = head_of(system).arrival_cut
+    cut = head_of(system).arrival_threshold
     return pool_of_tick(system, cut + ((half * (WHOLE - cut)) >> HALF))
 
 
@@ -170,7 +172,7 @@ def weighted_router(system: int, half: np.uint64) -> Any:
     scaled = half * U(head.R)
     k: Any = np.int64(scaled >> HALF)
     column = router_at(head.routers, k)
-    return k if (scaled & LOW) < column.cut else column.alias
+    return k if (scaled & LOW) < column.alias_threshold else column.alias
 
 
 def alias_columns(weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:

@@ -14,12 +14,12 @@ from pull_env.kernels.routing.steps import serve
 from pull_env.kernels.state import (
     ADDRESS,
     ADDRESS_BITS,
-    AHEAD,
+    FAULTS,
     KEEP_MEMORY,
-    MESSAGES,
-    POLICY,
-    TROUBLED,
-    has,
+    MESSAGE_STREAM,
+    POLICY_STREAM,
+    PREFETCH,
+    has_flag,
     head_of,
     list_of,
     pool_of,
@@ -36,12 +36,12 @@ def start(system: int) -> None:
     head, n = head_of(system), head_of(system).n
     if head.threshold > 0:
         for server in range(n):
-            hold(system, below(bits(system, MESSAGES) & LOW, head_of(system).R), server)
+            hold(system, below(bits(system, MESSAGE_STREAM) & LOW, head_of(system).R), server)
     for router in range(head_of(system).R):
-        router_of(system, router).cycle = below(bits(system, POLICY) & LOW, n)
+        router_of(system, router).cycle = below(bits(system, POLICY_STREAM) & LOW, n)
         for pool in range(head_of(system).J):
             mine = list_of(system, router, pool)
-            mine.cycle = below(bits(system, POLICY) & LOW, pool_of(system, pool).size)
+            mine.cycle = below(bits(system, POLICY_STREAM) & LOW, pool_of(system, pool).size)
     head.router = -1
 
 
@@ -50,9 +50,9 @@ def place(system: int, chain: int, steps: int) -> None:
     """Assign the customer at hand by the first of the `steps` steps at address `chain` that can act."""
     head = head_of(system)
     router = head.router
-    head.answers = 0
-    if has(system, TROUBLED):
-        head.asking = 0.0
+    head.probed_count = 0
+    if has_flag(system, FAULTS):
+        head.probe_time = 0.0
     server, k = -1, 0
     while server < 0 and k < steps:  # `range` takes ten instructions more
         server = serve(system, router, step_at(chain, k))
@@ -65,24 +65,24 @@ def assign(system: int, router: int, server: int) -> None:
     """Send the customer at hand to `server`: it joins the queue, or is blocked if the server is full."""
     head, spot = head_of(system), server_of(system, server)
     pool = pool_of(system, spot.pool)
-    head.sender, head.target = router, server
-    head.lost = spot.queue >= pool.buffer
-    if has(system, TROUBLED):
+    head.last_router, head.last_server = router, server
+    head.blocked = spot.queue >= pool.buffer
+    if has_flag(system, FAULTS):
         head.doomed = 0
-        head.lost |= not is_open(system, server)
+        head.blocked |= not is_open(system, server)
     head.wait = 0.0
-    if head.lost:
+    if head.blocked:
         pool.blocked += 1
     else:
         found = spot.queue
         head.wait = admit(system, server)
-        if has(system, TROUBLED):  # it was with the router until now
-            head.wait += head.asking
-            pool.area += head.asking
+        if has_flag(system, FAULTS):  # it was with the router until now
+            head.wait += head.probe_time
+            pool.area += head.probe_time
         count_accepted(system, spot.pool, found, head.wait)
-    if spot.holder >= 0 or has(system, TROUBLED):
+    if spot.holder >= 0 or has_flag(system, FAULTS):
         settle_message(system, router, server)
-    if has(system, KEEP_MEMORY):
+    if has_flag(system, KEEP_MEMORY):
         note_assignment(system, router, server)
 
 
@@ -105,7 +105,7 @@ def rollout_plain(system: int, chain: int, steps: int, customers: int) -> int:
 @entry
 def rollout_ahead(system: int, chain: int, steps: int, customers: int) -> int:
     """Do what `rollout_plain` does, for a system whose servers do not lie close to the processor."""
-    return loop(system & ADDRESS | AHEAD << ADDRESS_BITS, chain, steps, customers)
+    return loop(system & ADDRESS | PREFETCH << ADDRESS_BITS, chain, steps, customers)
 
 
 @kernel
@@ -113,7 +113,7 @@ def loop(system: int, chain: int, steps: int, customers: int) -> int:
     """Do what `rollout` does."""
     head = head_of(system)
     placed = 0
-    if has(system, AHEAD):
+    if has_flag(system, PREFETCH):
         look_ahead(system)
     while True:
         if head.router >= 0:
@@ -124,7 +124,7 @@ def loop(system: int, chain: int, steps: int, customers: int) -> int:
         advance(system)
         if head.router < 0:
             break
-    if has(system, AHEAD):
+    if has_flag(system, PREFETCH):
         look_no_further(system)
     return placed
 
@@ -143,7 +143,7 @@ def turn(system: int, chain: int, steps: int, view: int) -> None:
 def show(system: int, view: int) -> None:
     """Write to `view` what the router at hand sees, where the customers have come to an end the last one."""
     head = head_of(system)
-    observe(system, head.router if head.router >= 0 else head.sender, view)
+    observe(system, head.router if head.router >= 0 else head.last_router, view)
 
 
 @kernel
@@ -155,9 +155,9 @@ def settle_turn(system: int, before: int, view: int) -> None:
     """
     head, sight = head_of(system), view_at(view, 0)
     outcome = outcome_at(sight.outcome, 0)
-    outcome.wait, outcome.lost = head.wait, head.lost
-    if has(system, TROUBLED):
-        outcome.lost = head.lost | head.doomed
+    outcome.wait, outcome.lost = head.wait, head.blocked
+    if has_flag(system, FAULTS):
+        outcome.lost = head.blocked | head.doomed
     advance(system)
     outcome.messages = messages_sent(system) - before
     outcome.cost = sight.wait_price * outcome.wait + (sight.block_price if outcome.lost else 0.0)

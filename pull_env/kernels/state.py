@@ -19,29 +19,29 @@ import numpy as np
 from pull_env.kernels.compiler.jit import elements, kernel, records, tagged
 
 UNLIMITED = 2**31 - 1  # buffer of a server without a limit
-SHORT = 64  # levels, or bins, of the law of the wait that lie with what every event touches
+SHORT_BINS = 64  # levels, or bins, of the law of the wait that lie with what every event touches
 LEVELS = 65_536  # queue lengths told apart by `Inspect` and the law of the wait; longer ones count so
 WAIT_BINS_PER_OCTAVE = 64  # calendar clock: realised waits are binned by their logarithm
 WAIT_OCTAVES = (-30, 50)
 
-ARRIVALS, MESSAGES, POLICY, NEWS, FAULTS = range(5)  # sources of chance, each with a stream of its own
+ARRIVAL_STREAM, MESSAGE_STREAM, POLICY_STREAM, DELAY_STREAM, FAULT_STREAM = range(5)  # random streams
 STREAMS = 5
 
-DRAWN_AHEAD = 32  # random numbers of a stream, a power of 2
-COMING = STREAMS  # the ring of those numbers of ARRIVALS that bring a customer
+RING_SIZE = 32  # random numbers of a stream, a power of 2
+COMING_ARRIVALS = STREAMS  # the ring of those numbers of ARRIVAL_STREAM that bring a customer
 
-ANSWERS = 16  # last answers of a pool by which a router searches
+HISTORY_LENGTH = 16  # last answers of a pool by which a router searches
 
-# The traits of a run, as bits of `head.traits` and of the handle of the system: what the policy needs kept
+# The traits of a run, as bits of `head.flags` and of the handle of the system: what the policy needs kept
 # (what no step reads is not maintained), and the rules of its clock, messages and memory.
 KEEP_AGE, KEEP_QUEUE_INDEX, KEEP_ROUTER_INDEX, KEEP_MEMORY, KEEP_VIEW = 1, 2, 4, 8, 16
 CALENDAR = 32  # a calendar of departures is the clock; else the Markov clock
 STALE = 64  # a pull-message is never withdrawn, and may be stale when it is taken
-CHOOSY = 128  # a server chooses the router that it announces itself to
+CHOOSES_ROUTER = 128  # a server chooses the router that it announces itself to
 COMPLETE = 256  # a router remembers every server, entry k being that of server k
-TROUBLED = 512  # messages take time or get lost, or servers fail: events other than departures may happen
-KEEP_LAW = 1024
-AHEAD = 2048  # random numbers are drawn ahead of their use, to fetch what they point at: see `ahead`
+FAULTS = 512  # messages take time or get lost, or servers fail: events other than departures may happen
+KEEP_HISTORY = 1024
+PREFETCH = 2048  # random numbers are drawn ahead of their use, to fetch what they point at: see `ahead`
 PLAIN = 0  # a Markov clock and the simplest messages: the kernels have a loop of its own for it
 
 ADDRESS_BITS = 48  # a handle is the address of the head and, above these bits, the traits
@@ -57,9 +57,9 @@ ALWAYS = [  # of the head, in as few cache lines as can be
     ("Q", np.int32),
     # fixed for a run
     ("threshold", np.int32),  # a server with fewer customers is available; 0: servers announce nothing
-    ("recipient", np.int32),  # if CHOOSY, the router with fewest messages: of so many sampled, 0: of all
-    ("arrival_cut", np.uint64),  # Markov clock: an event is an arrival with this probability, x 2^32
-    ("tick", np.float64),  # time units a tick of `now`: 1 / (arrival rate + capacity); calendar: 1
+    ("recipient_sample", np.int32),  # if CHOOSES_ROUTER: routers compared, 0: all
+    ("arrival_threshold", np.uint64),  # Markov clock: an event is an arrival with this probability, x 2^32
+    ("time_step", np.float64),  # time units a tick of `now`: 1 / (arrival rate + capacity); calendar: 1
     # addresses of other arrays (shapes at `pull_env.simulation.kernel_data.state_arrays`)
     ("pools", np.int64),
     ("servers", np.int64),
@@ -67,20 +67,20 @@ ALWAYS = [  # of the head, in as few cache lines as can be
     ("lists", np.int64),
     ("slots", np.int64),
     ("memory", np.int64),
-    ("short_law", np.int64),
-    ("asked", np.int64),
+    ("short_histogram", np.int64),
+    ("probed", np.int64),
     # the customer at hand
     ("router", np.int32),  # asked router; -1: there is no customer (a trace has ended)
     # the customer placed last
-    ("sender", np.int32),  # the router that placed it
-    ("target", np.int32),  # the server it was sent to
-    ("answers", np.int32),  # servers asked for it, which `asked` names; -1: all n were looked at
-    ("lost", np.int32),  # 1: it was blocked
-    ("traits", np.int32),  # of the run
+    ("last_router", np.int32),  # the router that placed it
+    ("last_server", np.int32),  # the server it was sent to
+    ("probed_count", np.int32),  # servers asked for it, which `asked` names; -1: all n were looked at
+    ("blocked", np.int32),  # 1: it was blocked
+    ("flags", np.int32),  # of the run
     ("wait", np.float64),  # q / rate (Markov), realised (calendar)
     # the run so far
     ("now", np.float64),  # in ticks
-    ("since", np.float64),  # the areas of all pools are complete up to this tick
+    ("areas_time", np.float64),  # the areas of all pools are complete up to this tick
     # messages counted, by kind
     ("pulls", np.int64),
     ("removes", np.int64),
@@ -96,16 +96,16 @@ HEAD = np.dtype(
         ("sent", np.int64),  # pull-messages sent since the start: the age of a message
         ("messages", np.int64),
         ("ages", np.int64),
-        ("long_law", np.int64),
+        ("long_histogram", np.int64),
         ("limits", np.int64),
         ("table", np.int64),
         ("sampled", np.int64),
-        ("laws", np.int64),
+        ("histories", np.int64),
         ("by_queue", np.int64),
         ("by_held", np.int64),
         ("work", np.int64),
         ("waiting", np.int64),
-        ("heap", np.int64),
+        ("departure_heap", np.int64),
         ("gaps", np.int64),
         ("sizes", np.int64),
         ("fed_routers", np.int64),
@@ -113,22 +113,22 @@ HEAD = np.dtype(
         ("phase", np.float64),  # calendar clock: of the arrival process, in [0, 1]
         ("size", np.float64),  # calendar clock: service requirement of the customer at hand, mean 1
         ("fed", np.int64),  # calendar clock: customers used of the feed at hand
-        ("queued", np.int64),  # calendar clock: servers in the heap
-        ("free", np.int64),  # calendar clock: first free cell of `waiting`
+        ("departures", np.int64),  # calendar clock: servers in the heap
+        ("free_cell", np.int64),  # calendar clock: first free cell of `waiting`
         # troubled systems
-        ("troubles", np.int64),  # address of what is called by `aside`
+        ("fault_entry", np.int64),  # address of what is called by `aside`
         ("conditions", np.int64),
         ("health", np.int64),
-        ("soon", np.int64),
+        ("event_heap", np.int64),
         ("events", np.int64),
-        ("silent", np.int64),
+        ("unanswered", np.int64),
         ("drains", np.int64),
-        ("cells", np.int64),  # of `events`
-        ("drainings", np.int64),  # entries of `drains`
-        ("closed", np.int64),  # servers that accept nothing, as they are down or drained
-        ("pending", np.int64),  # events in `soon`
-        ("spare", np.int64),  # first free cell of `events`
-        ("order", np.int64),  # events scheduled since the start
+        ("event_cells", np.int64),  # of `events`
+        ("drain_count", np.int64),  # entries of `drains`
+        ("closed_servers", np.int64),  # servers that accept nothing, as they are down or drained
+        ("pending_events", np.int64),  # events in `soon`
+        ("free_event", np.int64),  # first free cell of `events`
+        ("scheduled", np.int64),  # events scheduled since the start
         ("overflow", np.int64),  # events for which there was no room: the run is void
         ("delay", np.float64),  # mean time that a message takes
         ("random_delay", np.int64),  # 1: it is exponential, else constant
@@ -136,14 +136,14 @@ HEAD = np.dtype(
         ("repeat", np.float64),  # time after which a server announces itself again; inf: never
         ("timeout", np.float64),  # time for which a router waits for an answer
         ("restart", np.float64),  # mean time between two restarts of a router; inf: it never restarts
-        ("customers", np.int64),  # what becomes of those at a server that fails: WAIT, LOST or AGAIN
-        ("key", np.uint64),  # decides when servers fail and routers restart
-        ("asking", np.float64),  # time that the customer at hand, or the one placed last, waited for answers
+        ("failure_fate", np.int64),  # of customers at a server that fails: CUSTOMERS_*
+        ("fault_key", np.uint64),  # decides when servers fail and routers restart
+        ("probe_time", np.float64),  # time that the current customer waited for answers
         ("service", np.float64),  # time that the customer placed last will be in service
         ("doomed", np.int64),  # 1: the customer placed last will be lost with its server
-        ("failed", np.int64),  # accepted customers that are lost, or will be, with a server that fails
-        ("stale", np.int64),  # pull-messages that did not hold any more when they came
-        ("missed", np.int64),  # messages that got lost
+        ("lost_customers", np.int64),  # accepted customers lost with a failing server, now or later
+        ("stale_messages", np.int64),  # pull-messages that did not hold any more when they came
+        ("lost_messages", np.int64),  # messages that got lost
     ],
     align=True,
 )
@@ -152,34 +152,31 @@ ALWAYS_BYTES = FIRST_STREAM + 3 * 32  # with the streams of a Markov clock
 
 POOL = np.dtype(
     [
-        (
-            "until",
-            np.uint64,
-        ),  # Markov clock: it ticks by 32 random bits below this, not below the last pool's
+        ("cumulative_threshold", np.uint64),  # Markov clock: service in this pool if 32 random bits are below
         ("start", np.int64),  # the pool's servers are start, ..., start + size - 1
         ("size", np.int64),
         ("buffer", np.int64),
         ("rate", np.float64),
         ("service_time", np.float64),  # mean: 1 / rate
-        ("inside", np.int64),  # customers in the pool
+        ("customers", np.int64),  # customers in the pool
         ("busy", np.int64),  # busy servers
         ("area", np.float64),  # integral of inside, in ticks: see `tally.settle_all`
         ("busy_area", np.float64),
         ("accepted", np.int64),
         ("blocked", np.int64),
         ("waited", np.int64),  # accepted customers that found the server busy
-        ("found", np.int64),  # sum of the queue lengths that accepted customers found
-        ("wait", np.float64),  # calendar clock: sum of realised waits
-        ("service", np.float64),  # calendar clock: sum of service times of accepted customers
+        ("queue_sum", np.int64),  # sum of the queue lengths that accepted customers found
+        ("wait_sum", np.float64),  # calendar clock: sum of realised waits
+        ("service_sum", np.float64),  # calendar clock: sum of service times of accepted customers
     ],
     align=True,
 )
 
-RING = np.dtype(  # random numbers drawn ahead, at places modulo DRAWN_AHEAD
+RING = np.dtype(  # random numbers drawn ahead, at places modulo RING_SIZE
     [
-        ("drawn", np.uint64, (DRAWN_AHEAD,)),
-        ("place", np.int64),  # of the one used next; of a stream also where the next to be drawn will stand
-        ("end", np.int64),  # of COMING: where the next will stand
+        ("numbers", np.uint64, (RING_SIZE,)),
+        ("next", np.int64),  # of the one used next; of a stream also where the next to be drawn will stand
+        ("end", np.int64),  # of COMING_ARRIVALS: where the next will stand
     ]
 )
 
@@ -196,14 +193,14 @@ SERVER = np.dtype(
 
 ROUTER = np.dtype(
     [
-        ("cut", np.uint64),  # alias table over the routers' shares
+        ("alias_threshold", np.uint64),  # alias table over the routers' shares
         ("alias", np.int64),
         ("held", np.int64),  # pull-messages held, all pools
-        ("last", np.int64),  # server that announced itself last, -1: none has
+        ("last_announced", np.int64),  # server that announced itself last, -1: none has
         ("cycle", np.int64),  # next server of the uniform round robin
-        ("seen", np.float64),  # tick of its last arrival
-        ("gap", np.float64),  # recent mean time between its arrivals
-        ("empty", np.float64),  # recent share of its arrivals that found no pull-message
+        ("last_arrival", np.float64),  # tick of its last arrival
+        ("recent_gap", np.float64),  # recent mean time between its arrivals
+        ("recent_empty", np.float64),  # recent share of its arrivals that found no pull-message
     ],
     align=True,
 )
@@ -214,13 +211,13 @@ LIST = np.dtype(
         ("oldest", np.int32),  # message identities, -1: none
         ("newest", np.int32),
         ("cycle", np.int32),  # weighted round robin: next server of the pool, counted from its start
-        ("best", np.int32),  # place of the best server that it remembers of this pool: see `memory.look_back`
-        ("least", np.int32),  # length of that server
-        ("when", np.float64),  # of that memory
+        ("best_entry", np.int32),  # entry of the best remembered server: see `memory.look_back`
+        ("best_queue", np.int32),  # length of that server
+        ("best_time", np.float64),  # of that memory
         ("credit", np.float64),  # weighted round robin: capacity owed to the pool
-        ("answer", np.float64),  # recent mean of the waits that probes of this pool promised
-        ("idle", np.float64),  # recent share of probes of this pool that found an idle server
-        ("came", np.float64),  # mean tick at which its messages came; those that leave count as any other
+        ("probed_wait", np.float64),  # recent mean of the waits that probes of this pool promised
+        ("probed_idle", np.float64),  # recent share of probes of this pool that found an idle server
+        ("mean_received", np.float64),  # mean time at which its messages were received
     ],
     align=True,
 )
@@ -234,18 +231,18 @@ AGE = np.dtype(
     align=True,
 )
 
-LAW = np.dtype(
+HISTORY = np.dtype(
     [
-        ("told", np.int64),  # answers of a pool to a router so far
+        ("count", np.int64),  # answers of a pool to a router so far
         ("reservation", np.float64),  # the wait for less than which it is worth asking, in time units
-        ("queues", np.int32, (ANSWERS,)),  # the last answers: the k-th since the start at k mod ANSWERS
+        ("queues", np.int32, (HISTORY_LENGTH,)),  # the k-th answer is at k mod HISTORY_LENGTH
     ],
     align=True,
 )
 
 PLACE_BYTES = 16  # of a server that is remembered
 # clear: end of all work at a server; first, last: cells of `waiting`
-WORK = np.dtype([("clear", np.float64), ("first", np.int32), ("last", np.int32)], align=True)
+WORK = np.dtype([("work_end", np.float64), ("first", np.int32), ("last", np.int32)], align=True)
 HEAP = np.dtype([("due", np.float64), ("key", np.int64)])  # what comes next: see `heap`
 CELL = np.dtype([("due", np.float64), ("next", np.int32)], align=True)  # of a departure
 
@@ -261,16 +258,16 @@ CONDITION = np.dtype(  # of a pool in a troubled system; times are means, inf: f
 )
 HEALTH = np.dtype(  # of a server in a troubled system; a period of odd number is one of failure, or slowness
     [
-        ("until", np.float64),  # end of the present period
+        ("period_end", np.float64),  # end of the present period
         ("period", np.int64),
-        ("work_until", np.float64),  # the same at the end of all its work
+        ("work_period_end", np.float64),  # the same at the end of all its work
         ("work_period", np.int64),
-        ("slow_until", np.float64),  # end of the period of slowness, or of none, at the end of all its work
+        ("slow_period_end", np.float64),  # end of the slow or normal period in which its work ends
         ("slow_period", np.int64),
         ("announcement", np.int64),  # how often it announced itself, or ceased to be announced
     ]
 )
-DRAIN = np.dtype([("when", np.float64), ("pool", np.int64), ("opens", np.int64)])  # 1: it is added again
+DRAIN = np.dtype([("time", np.float64), ("pool", np.int64), ("opens", np.int64)])  # 1: it is added again
 EVENT = np.dtype(
     [
         ("kind", np.int32),
@@ -281,12 +278,12 @@ EVENT = np.dtype(
     ]
 )
 PULL_COMES, REMOVE_COMES, REPEAT, SWITCH, OPEN, CLOSE, RESTART = range(7)
-WAIT, LOST, AGAIN = range(3)  # what becomes of customers at a server that fails
+CUSTOMERS_WAIT, CUSTOMERS_LOST, CUSTOMERS_RESTART = range(3)  # if their server fails
 
 
 def memory_row(places: int) -> np.dtype[Any]:
     """Return how a router's memory of a group lies in memory, its `places` being a multiple of LANES."""
-    return np.dtype([("server", np.int32, places), ("queue", np.int32, places), ("when", np.float64, places)])
+    return np.dtype([("server", np.int32, places), ("queue", np.int32, places), ("time", np.float64, places)])
 
 
 STEP = np.dtype(
@@ -321,7 +318,7 @@ STREAM = np.dtype([("a", np.uint64), ("b", np.uint64), ("c", np.uint64), ("d", n
 INDEX = np.dtype(
     [
         ("order", np.int64),  # (items,) int32  items of a group by ascending level, groups side by side
-        ("place", np.int64),  # (items,) int32  where an item stands in `order`
+        ("position", np.int64),  # (items,) int32  where an item stands in `order`
         ("above", np.int64),  # (groups, levels + 1) int32  items of the group at this level or higher
         ("lowest", np.int64),  # (groups,) int64  the lowest level at which the group has an item
         ("levels", np.int64),
@@ -340,20 +337,20 @@ server_of = elements(HEAD, ADDRESS_BITS, "servers", SERVER)
 router_of = elements(HEAD, ADDRESS_BITS, "routers", ROUTER)
 age_of = elements(HEAD, ADDRESS_BITS, "ages", AGE)  # of a pull-message: router x head.apart + server
 work_of = elements(HEAD, ADDRESS_BITS, "work", WORK)
-asked_of = elements(HEAD, ADDRESS_BITS, "asked", INTEGER)  # names the server asked in this place
+probed_of = elements(HEAD, ADDRESS_BITS, "probed", INTEGER)  # names the server asked in this place
 condition_of = elements(HEAD, ADDRESS_BITS, "conditions", CONDITION)
 health_of = elements(HEAD, ADDRESS_BITS, "health", HEALTH)
 ring_of = elements(HEAD, ADDRESS_BITS, "rings", RING)
-silent_of = elements(HEAD, ADDRESS_BITS, "silent", INTEGER)  # 1: no answer came
-heap_at, law_at, drain_at = records(HEAP), records(LAW), records(DRAIN)
+unanswered_of = elements(HEAD, ADDRESS_BITS, "unanswered", INTEGER)  # 1: no answer came
+heap_at, history_at, drain_at = records(HEAP), records(HISTORY), records(DRAIN)
 RING_BYTES = RING.itemsize
-LAW_BYTES, QUEUES_OFFSET = LAW.itemsize, LAW.fields["queues"][1]  # type: ignore[index]
+HISTORY_BYTES, QUEUES_OFFSET = HISTORY.itemsize, HISTORY.fields["queues"][1]  # type: ignore[index]
 
 
 @kernel
-def has(system: int, traits: int) -> bool:
+def has_flag(system: int, flags: int) -> bool:
     """Return whether the run has any of `traits`; known without a look at memory."""
-    return (system >> ADDRESS_BITS) & traits != 0
+    return (system >> ADDRESS_BITS) & flags != 0
 
 
 @kernel
@@ -372,7 +369,7 @@ def list_of(system: int, router: int, pool: int) -> Any:
 @kernel
 def message_id(system: int, router: int, server: int) -> int:
     """Return the identity of the message of `server` at `router`: only stale ones can be out twice."""
-    return router * head_of(system).n + server if has(system, STALE | TROUBLED) else server
+    return router * head_of(system).n + server if has_flag(system, STALE | FAULTS) else server
 
 
 @kernel
@@ -383,7 +380,7 @@ def place_of(system: int, router: int, server: int) -> Any:
     item of an array.
     """
     head = head_of(system)
-    if has(system, STALE | TROUBLED):
+    if has_flag(system, STALE | FAULTS):
         return integer_at(head.messages, router * head.n + server)
     return integer_at(head.servers + server * SERVER_BYTES + SLOT_OFFSET, 0)
 
@@ -408,17 +405,17 @@ def memory_of(system: int, router: int, group: int) -> int:
 
 
 @kernel
-def law_of(system: int, router: int, pool: int) -> Any:
+def history_of(system: int, router: int, pool: int) -> Any:
     """Return what the answers of a pool told a router."""
     head = head_of(system)
-    return law_at(head.laws, router * head.J + pool)
+    return history_at(head.histories, router * head.J + pool)
 
 
 @kernel
 def answer_of(system: int, router: int, pool: int, k: int) -> Any:
     """Return the cell of an answer that a router keeps of a pool."""
     head = head_of(system)
-    return integer_at(head.laws + (router * head.J + pool) * LAW_BYTES + QUEUES_OFFSET, k)
+    return integer_at(head.histories + (router * head.J + pool) * HISTORY_BYTES + QUEUES_OFFSET, k)
 
 
 @kernel

@@ -12,11 +12,11 @@ import math
 from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.state import (
     CALENDAR,
-    SHORT,
+    SHORT_BINS,
     WAIT_BINS_PER_OCTAVE,
     WAIT_OCTAVES,
     count_at,
-    has,
+    has_flag,
     head_of,
     pool_of,
 )
@@ -26,7 +26,7 @@ BINS = (WAIT_OCTAVES[1] - WAIT_OCTAVES[0]) * WAIT_BINS_PER_OCTAVE + 1
 
 
 @entry
-def settle_all(system: int) -> None:
+def update_areas(system: int) -> None:
     """Bring the areas of all pools up to now; call it before they are read.
 
     A customer adds the time from its arrival to its departure. So with times counted from `since`, when they
@@ -36,9 +36,9 @@ def settle_all(system: int) -> None:
     head = head_of(system)
     for j in range(head.J):
         pool = pool_of(system, j)
-        pool.area += pool.inside * (head.now - head.since)
-        pool.busy_area += pool.busy * (head.now - head.since)
-    head.since = head.now
+        pool.area += pool.customers * (head.now - head.areas_time)
+        pool.busy_area += pool.busy * (head.now - head.areas_time)
+    head.areas_time = head.now
 
 
 @kernel
@@ -47,14 +47,14 @@ def count_accepted(system: int, pool: int, queue: int, wait: float) -> None:
     p = pool_of(system, pool)
     p.accepted += 1
     p.waited += queue > 0
-    p.found += queue
+    p.queue_sum += queue
     level = min(queue, head_of(system).Q - 1)
-    if has(system, CALENDAR):
-        p.wait += wait
+    if has_flag(system, CALENDAR):
+        p.wait_sum += wait
         level = wait_bin(wait)
-    law = head_of(system).short_law
-    if level >= SHORT:
-        law, level = head_of(system).long_law, level - SHORT
+    law = head_of(system).short_histogram
+    if level >= SHORT_BINS:
+        law, level = head_of(system).long_histogram, level - SHORT_BINS
     count_at(law, level * head_of(system).J + pool).value += 1
 
 

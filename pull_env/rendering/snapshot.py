@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.kernels.state import CALENDAR, TROUBLED
+from pull_env.kernels.state import CALENDAR, FAULTS
 from pull_env.simulation.results import measures
 from pull_env.simulation.simulator import Simulator
 
@@ -61,20 +61,20 @@ class Snapshot:
         self.starts = np.append(arrays.pools["start"], self.scenario.servers)
         self.held: Integers = arrays.lists["held"]
         self.router = int(head["router"])
-        self.time = float(head["now"] * head["tick"])
+        self.time = float(head["now"] * head["time_step"])
         self.placed = simulator.placed
         totals = {name: arrays.head[name] for name in arrays.head.dtype.names or ()}
         by_pool = {name: arrays.pools[None][name] for name in arrays.pools.dtype.names or ()}
         with np.errstate(divide="ignore", invalid="ignore"):  # nothing to divide by at the start
-            means = measures(self.scenario, totals, by_pool, bool(head["traits"] & CALENDAR))
+            means = measures(self.scenario, totals, by_pool, bool(head["flags"] & CALENDAR))
         accepted = arrays.pools["accepted"].any()
         self.wait = float(means["wait"][0]) if accepted else float("nan")
         self.messages, self.cost = float(means["total"][0]), float(means["cost"][0])
-        self.sender = int(head["sender"]) if self.placed else -1
-        self.target = int(head["target"]) if self.placed else -1
-        answers = int(head["answers"])
-        self.asked: Integers = np.arange(self.scenario.servers) if answers < 0 else arrays.asked[:answers]
-        self.blocked, self.doomed = bool(head["lost"]), bool(head["doomed"])
+        self.sender = int(head["last_router"]) if self.placed else -1
+        self.target = int(head["last_server"]) if self.placed else -1
+        answers = int(head["probed_count"])
+        self.asked: Integers = np.arange(self.scenario.servers) if answers < 0 else arrays.probed[:answers]
+        self.blocked, self.doomed = bool(head["blocked"]), bool(head["doomed"])
         self._wait_of_last = float(head["wait"])
 
     def pool_of(self, server: int) -> int:
@@ -98,7 +98,7 @@ class Snapshot:
 
 def _closed(simulator: Simulator) -> npt.NDArray[np.bool_]:
     arrays = simulator.arrays
-    if not arrays.head["traits"][0] & TROUBLED:
+    if not arrays.head["flags"][0] & FAULTS:
         return np.zeros(simulator.scenario.servers, np.bool_)
     drained = arrays.conditions["open"][arrays.servers["pool"]] == 0
     closed: npt.NDArray[np.bool_] = drained | (arrays.health["period"] % 2 == 1)

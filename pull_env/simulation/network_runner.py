@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.kernels.network import LAYER, NETWORK, decide, judge
+from pull_env.kernels.network import LAYER, NETWORK, choose_action, compute_preferences
 from pull_env.policy.network import Network
 from pull_env.simulation.kernel_data.state_arrays import Array, lines, whole_lanes
 
@@ -35,7 +35,7 @@ class Decider:
 
     def decide(self, system: int, view: int) -> int:
         """Return the action for what `view` shows of `system`, both as the kernels know them."""
-        return decide(system, view, self.address)
+        return choose_action(system, view, self.address)
 
     def preferences(self, observations: Any) -> npt.NDArray[np.float32]:
         """Return the preferences, (count, actions), for observations, (count, entries).
@@ -48,7 +48,7 @@ class Decider:
         if seen.ndim != 2 or seen.shape[1] != entries:
             raise ValueError(f"observations have the shape {seen.shape}: it must be (count, {entries})")
         told = np.zeros((len(seen), actions), np.float32)
-        judge(self.address, int(seen.ctypes.data), len(seen), int(told.ctypes.data))
+        compute_preferences(self.address, int(seen.ctypes.data), len(seen), int(told.ctypes.data))
         return told
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ class Decider:
             row["inputs"], row["outputs"] = weights.shape
             for name, part in (("weights", weights), ("biases", biases), ("values", values)):
                 row[name] = part.ctypes.data
-        for name, part in (("layers", self._layers), ("seen", self._seen), ("chances", self._chances)):
+        for name, part in (("layers", self._layers), ("input", self._seen), ("odds", self._chances)):
             self._record[name] = part.ctypes.data
 
 

@@ -42,7 +42,7 @@ class Player:
         self._chain = encode(policy.steps, scenario)
         self._decider = None if policy.network is None else Decider(policy.network)
         if self._decider is not None:
-            tick = float(self.simulator.arrays.head["tick"][0])
+            tick = float(self.simulator.arrays.head["time_step"][0])
             self._view = View(scenario, policy.steps, tick, with_state=False)
 
     def reset(self, seed: int, episode: int = 0) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.kernels.state import CALENDAR
-from pull_env.kernels.statistics import settle_all
+from pull_env.kernels.statistics import update_areas
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.statistics import (
@@ -105,19 +105,19 @@ class Recorder:
     def __init__(self, simulator: Simulator) -> None:
         """Begin the first batch now."""
         self._arrays, self._address = simulator.arrays, simulator.address
-        settle_all(self._address)
+        update_areas(self._address)
         self._head, self._pools = [self._arrays.head.copy()], [self._arrays.pools.copy()]
-        self._law = self._arrays.law
+        self._law = self._arrays.histogram
 
     def mark(self) -> None:
         """End a batch, and begin the next."""
-        settle_all(self._address)
+        update_areas(self._address)
         self._head.append(self._arrays.head.copy())
         self._pools.append(self._arrays.pools.copy())
 
     def counts(self) -> Counts:
         """Return what was kept."""
-        law = self._arrays.law
+        law = self._arrays.histogram
         used = int(np.flatnonzero(law.any(axis=1))[-1]) + 1
         law = (law[:used] - self._law[:used]).T
         return Counts(np.concatenate(self._head), np.stack(self._pools), law)
@@ -125,7 +125,7 @@ class Recorder:
 
 def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: int, seconds: float) -> Result:
     """Return the result behind the counters of replications; batches stand for them where there is one."""
-    calendar = bool(counts[0].head["traits"][0] & CALENDAR)
+    calendar = bool(counts[0].head["flags"][0] & CALENDAR)
     head = np.stack([c.head for c in counts])  # (replications, batches + 1)
     pools = np.stack([c.pools for c in counts])  # (replications, batches + 1, J)
     longest = max(c.law.shape[1] for c in counts)
@@ -138,14 +138,14 @@ def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: in
         samples = measures(
             scenario, gains(head[:, 0], head[:, -1]), gains(pools[:, 0], pools[:, -1]), calendar
         )
-    stable = is_stable(scenario, pools["inside"])
+    stable = is_stable(scenario, pools["customers"])
     if calendar:
         quantiles = binned_quantiles(law, PROBABILITIES)
     else:
         quantiles = erlang_quantiles(law, np.array([pool.rate for pool in scenario.pools]), PROBABILITIES)
     claim: Callable[[Floats], Estimate] = estimate if stable else (lambda values: unclaimed(values.size))
-    elapsed = (head["now"][:, -1] - head["now"][:, 0]) * head["tick"][:, 0]
-    grown = pools["inside"][:, -1] - pools["inside"][:, 0]
+    elapsed = (head["now"][:, -1] - head["now"][:, 0]) * head["time_step"][:, 0]
+    grown = pools["customers"][:, -1] - pools["customers"][:, 0]
     lost = pools["blocked"][:, -1] - pools["blocked"][:, 0]
     return Result(
         wait=claim(samples["wait"]),
@@ -211,16 +211,16 @@ def measures(
     rates = np.array([pool.rate for pool in scenario.pools])
     accepted, blocked = pools["accepted"].sum(axis=1), pools["blocked"].sum(axis=1)
     arrived, some = accepted + blocked, np.maximum(accepted, 1)
-    waits = (pools["wait"] if calendar else pools["found"] / rates).sum(axis=1)
-    service = (pools["service"] if calendar else pools["accepted"] / rates).sum(axis=1)
+    waits = (pools["wait_sum"] if calendar else pools["queue_sum"] / rates).sum(axis=1)
+    service = (pools["service_sum"] if calendar else pools["accepted"] / rates).sum(axis=1)
     result: dict[str, Floats] = {
         "wait": waits / some,
         "response": (waits + service) / some,
         "p_wait": pools["waited"].sum(axis=1) / some,
         "p_block": blocked / arrived,
-        "p_lost": head["failed"] / arrived,
-        "stale": head["stale"] / arrived,
-        "missed": head["missed"] / arrived,
+        "p_lost": head["lost_customers"] / arrived,
+        "stale": head["stale_messages"] / arrived,
+        "missed": head["lost_messages"] / arrived,
         "mean_number": pools["area"].sum(axis=1) / head["now"],
     }
     for kind in KINDS:

@@ -24,11 +24,18 @@ from pull_env.simulation.kernel_data.scenario_records import (
     router_records,
 )
 from pull_env.simulation.kernel_data.state_arrays import ADDRESSES, Array, Arrays, Index, shell
-from pull_env.simulation.kernel_data.step_records import keeps, needs_calendar, rules, widest
+from pull_env.simulation.kernel_data.step_records import (
+    needs_calendar,
+    protocol_flags,
+    required_flags,
+    widest,
+)
 
 Floats = npt.NDArray[np.float64]
 
-NUMBERS = [name for name in state.HEAD.names or () if name not in (*ADDRESSES, "F", "cells", "troubles")]
+NUMBERS = [
+    name for name in state.HEAD.names or () if name not in (*ADDRESSES, "F", "event_cells", "fault_entry")
+]
 LARGE = 200_000  # servers, of 16 bytes, that do not fit the second cache: from here on plain runs look ahead
 EVENTS_EACH = 4  # of a customer: a pull-message, a remove-message, and room for what servers do meanwhile
 
@@ -96,11 +103,11 @@ class Simulator:
             raise PolicyError("rank is 'work': only the calendar clock knows it, and that needs a workload")
         self.scenario, self.workload, self._routers = scenario, workload, scenario.routers
         self.announce = announce and announce.on(scenario)
-        self._traits = keeps(steps, self.announce) | keep
+        self._flags = required_flags(steps, self.announce) | keep
         self._memory = memory or Memory()
         complete, troubled = self._memory.complete(scenario.servers), scenario.troubled
-        self._traits |= rules(self.announce, complete, workload is not None, troubled)
-        if self._traits & state.TROUBLED and workload is None:
+        self._flags |= protocol_flags(self.announce, complete, workload is not None, troubled)
+        if self._flags & state.FAULTS and workload is None:
             raise PolicyError(
                 f"workload is None: {scenario.name} has troubles, which need the calendar clock"
             )
@@ -108,24 +115,28 @@ class Simulator:
         if len(tables) > 1:
             raise PolicyError(f"steps have {len(tables)} different tables of lookup: there can be only one")
         self._table = tables.pop() if tables else None
-        plain = self._traits == state.PLAIN
+        plain = self._flags == state.PLAIN
         self._ahead = plain and scenario.servers >= LARGE
         self._rollout = run.rollout_ahead if self._ahead else run.rollout_plain if plain else run.rollout
         self._asked = max(1, widest(steps, scenario))
         self._feed: Feed | None = None
         self._fed_all = False
-        self._pool_sizes = [p.size for p in scenario.pools] if self._traits & state.KEEP_QUEUE_INDEX else [1]
-        self._router_count = [scenario.routers] if self._traits & state.KEEP_ROUTER_INDEX else [1]
-        head = head_record(scenario, self.announce, self._memory, self._traits)
-        self._constants = head, pool_records(scenario, head), router_records(scenario, float(head["tick"][0]))
+        self._pool_sizes = [p.size for p in scenario.pools] if self._flags & state.KEEP_QUEUE_INDEX else [1]
+        self._router_count = [scenario.routers] if self._flags & state.KEEP_ROUTER_INDEX else [1]
+        head = head_record(scenario, self.announce, self._memory, self._flags)
+        self._constants = (
+            head,
+            pool_records(scenario, head),
+            router_records(scenario, float(head["time_step"][0])),
+        )
         self.arrays, self._fresh = self._allocate(), True
         self._fill()
         self.arrays.link()
 
     @property
     def address(self) -> int:
-        """The handle that kernels take: the address of the head, and the traits of the run."""
-        return int(self.arrays.head.ctypes.data) | self._traits << state.ADDRESS_BITS
+        """The handle that kernels take: the address of the head, and the flags of the run."""
+        return int(self.arrays.head.ctypes.data) | self._flags << state.ADDRESS_BITS
 
     @property
     def placed(self) -> int:
@@ -146,7 +157,7 @@ class Simulator:
         if not steps or not steps[-1].total:
             raise PolicyError(f"steps is {steps}: the last step must always be able to act")
         for k, step in enumerate(steps):
-            kept = not keeps((step,), self.announce) & ~self._traits
+            kept = not required_flags((step,), self.announce) & ~self._flags
             wide = widest((step,), self.scenario) <= self._asked
             if not (kept and wide and (self.workload is not None or not needs_calendar((step,)))):
                 raise PolicyError(f"steps[{k}] is {step}: what it reads is not kept in this run")
@@ -165,8 +176,8 @@ class Simulator:
             self._feed = self.workload(np.random.SeedSequence(seed, spawn_key=(episode, 0)))
             self.supply()
         run.start(self.address)
-        if self._traits & state.TROUBLED:
-            faults.begin(self.address)
+        if self._flags & state.FAULTS:
+            faults.start_faults(self.address)
         self._rollout(self.address, 0, 0, 0)
 
     def twin(self, room: Array) -> Simulator:
@@ -203,7 +214,7 @@ class Simulator:
             self._take(Customers(*self._feed.draw(self.FEED)))
             left = arrays.gaps.size
             self._fed_all = left == 0
-            arrays.waiting = grow(arrays.waiting, int(arrays.pools["inside"].sum()) + left + 2)
+            arrays.waiting = grow(arrays.waiting, int(arrays.pools["customers"].sum()) + left + 2)
             self._grow_events(EVENTS_EACH * left)
             arrays.head["fed"] = 0
             arrays.link_fed()
@@ -211,14 +222,14 @@ class Simulator:
 
     def _grow_events(self, more: int) -> None:
         """Give room for `more` events beyond those pending."""
-        if not self._traits & state.TROUBLED:
+        if not self._flags & state.FAULTS:
             return
         self._check_events()
         arrays = self.arrays
-        arrays.events = grow(arrays.events, int(arrays.head["pending"][0]) + more)
-        if arrays.soon.size < arrays.events.size:
-            old, arrays.soon = arrays.soon, np.zeros(arrays.events.size, state.HEAP)
-            arrays.soon[: old.size] = old
+        arrays.events = grow(arrays.events, int(arrays.head["pending_events"][0]) + more)
+        if arrays.event_heap.size < arrays.events.size:
+            old, arrays.event_heap = arrays.event_heap, np.zeros(arrays.events.size, state.HEAP)
+            arrays.event_heap[: old.size] = old
 
     def _check_events(self) -> None:
         """Refuse to go on where there was no room for an event."""
@@ -245,39 +256,39 @@ class Simulator:
         """Return arrays of 0."""
         head, announce, calendar = self._constants[0][0], self.announce, self.workload is not None
         n, J, R, Q = int(head["n"]), int(head["J"]), int(head["R"]), int(head["Q"])
-        troubled = self._traits & state.TROUBLED
+        troubled = self._flags & state.FAULTS
         stale = announce is not None and (not announce.withdraw or bool(troubled))
-        remembered = (R, int(head["G"])) if self._traits & state.KEEP_MEMORY else (1, 1)
+        remembered = (R, int(head["G"])) if self._flags & state.KEEP_MEMORY else (1, 1)
         limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
-        levels = state.LEVELS if self._traits & state.KEEP_QUEUE_INDEX else 1
+        levels = state.LEVELS if self._flags & state.KEEP_QUEUE_INDEX else 1
         return Arrays(
             head=np.zeros(1, state.HEAD),
             pools=np.zeros(J, state.POOL),
             routers=np.zeros(R, state.ROUTER),
             lists=np.zeros((R, J), state.LIST),
-            short_law=np.zeros((state.SHORT, J), np.int64),
+            short_histogram=np.zeros((state.SHORT_BINS, J), np.int64),
             memory=np.zeros(remembered, state.memory_row(int(head["M"]))),
-            laws=np.zeros((R, J) if self._traits & state.KEEP_LAW else (1, 1), state.LAW),
+            histories=np.zeros((R, J) if self._flags & state.KEEP_HISTORY else (1, 1), state.HISTORY),
             servers=np.zeros(n, state.SERVER),
             messages=np.zeros((R, n) if stale else (1, 1), np.int32),
-            ages=np.zeros((R * n if stale else n) if self._traits & state.KEEP_AGE else 1, state.AGE),
+            ages=np.zeros((R * n if stale else n) if self._flags & state.KEEP_AGE else 1, state.AGE),
             slots=np.zeros((R, n) if announce else (1, 1), np.int32),
-            asked=np.zeros(self._asked, np.int32),
-            silent=np.zeros(self._asked if troubled else 1, np.int32),
-            sampled=np.zeros(max(1, head["recipient"]), np.int32),
+            probed=np.zeros(self._asked, np.int32),
+            unanswered=np.zeros(self._asked if troubled else 1, np.int32),
+            sampled=np.zeros(max(1, head["recipient_sample"]), np.int32),
             limits=np.zeros(len(limits), np.int32),
             table=np.zeros(len(table), np.int32),
             by_queue=Index.of(self._pool_sizes, levels),
             by_held=Index.of(self._router_count, n + 1),
             work=np.zeros(n if calendar else 1, state.WORK),
-            heap=np.zeros(n if calendar else 1, state.HEAP),
+            departure_heap=np.zeros(n if calendar else 1, state.HEAP),
             conditions=np.zeros(J if troubled else 1, state.CONDITION),
             health=np.zeros(n if troubled else 1, state.HEALTH),
-            drains=np.zeros(int(head["drainings"]), state.DRAIN),
-            long_law=np.zeros((max(1, Q - state.SHORT), J), np.int64),
+            drains=np.zeros(int(head["drain_count"]), state.DRAIN),
+            long_histogram=np.zeros((max(1, Q - state.SHORT_BINS), J), np.int64),
             rings=np.zeros(state.STREAMS + 1 if self._ahead else 1, state.RING),
             waiting=free_cells(state.CELL, 0, 1),
-            soon=np.zeros(1, state.HEAP),
+            event_heap=np.zeros(1, state.HEAP),
             events=free_cells(state.EVENT, 0, 1),
             gaps=np.zeros(0),
             sizes=np.zeros(0),
@@ -295,7 +306,7 @@ class Simulator:
         arrays.lists["oldest"] = arrays.lists["newest"] = -1
         arrays.servers["holder"] = arrays.servers["slot"] = -1
         arrays.messages[...] = -1
-        arrays.lists["best"] = UNKNOWN
+        arrays.lists["best_entry"] = UNKNOWN
         self._forget()
         if self._table is not None:
             arrays.limits[:], arrays.table[:] = self._table.limits, self._table.servers
@@ -309,19 +320,19 @@ class Simulator:
 
     def _settle_troubles(self) -> None:
         """Write the state before the first event of a troubled system."""
-        if not self._traits & state.TROUBLED:
+        if not self._flags & state.FAULTS:
             return
         arrays, scenario = self.arrays, self.scenario
         arrays.conditions[:], arrays.drains[:] = condition_records(scenario), drain_records(scenario)
         first = 4 * scenario.servers + scenario.routers + arrays.drains.size + 1
-        arrays.events, arrays.soon = free_cells(state.EVENT, 0, first), np.zeros(first, state.HEAP)
+        arrays.events, arrays.event_heap = free_cells(state.EVENT, 0, first), np.zeros(first, state.HEAP)
 
     def _forget(self) -> None:
         """Let no router remember a server, or each all servers, idle; places beyond theirs stay empty."""
         rows, memory, n = self.arrays.memory, self._memory, self.scenario.servers
-        rows["server"], rows["queue"], rows["when"] = -1, state.UNLIMITED, np.inf
-        rows["when"][..., : memory.size] = -np.inf
-        if memory.complete(n) and self._traits & state.KEEP_MEMORY:
+        rows["server"], rows["queue"], rows["time"] = -1, state.UNLIMITED, np.inf
+        rows["time"][..., : memory.size] = -np.inf
+        if memory.complete(n) and self._flags & state.KEEP_MEMORY:
             rows["server"][..., :n], rows["queue"][..., :n] = np.arange(n), 0
 
 

@@ -180,7 +180,7 @@ def test_a_trace_ends_the_episode_within_a_period(tmp_path):
     assert env.observation_space.contains(observation)
     arrays = env.simulator.arrays
     messages = sum(int(arrays.head[name][0]) for name in ("pulls", "removes", "probes"))
-    assert total == pytest.approx(-(arrays.pools["wait"].sum() + 0.1 * messages), rel=1e-9)
+    assert total == pytest.approx(-(arrays.pools["wait_sum"].sum() + 0.1 * messages), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["SAC", "TD3"])

@@ -48,7 +48,7 @@ class Twin:
         scenario = env.scenario
         shape = (scenario.routers, len(scenario.pools))
         self.answer, self.idle = np.zeros(shape), np.zeros(shape)
-        self.gap = env.simulator.arrays.routers["gap"] * env.simulator.arrays.head["tick"][0]
+        self.gap = env.simulator.arrays.routers["recent_gap"] * env.simulator.arrays.head["time_step"][0]
         self.empty = np.zeros(scenario.routers)
         self.seen = np.zeros(scenario.routers)
 
@@ -69,13 +69,13 @@ class Twin:
         scenario, arrays = self.env.scenario, self.env.simulator.arrays
         n, R = scenario.servers, scenario.routers
         service = n / sum(pool.size * pool.rate for pool in scenario.pools)
-        now, tick = arrays.head["now"][0], arrays.head["tick"][0]
+        now, tick = arrays.head["now"][0], arrays.head["time_step"][0]
         out = []
         for j, pool in enumerate(scenario.pools):
             lists = arrays.lists[router, j]
             row = arrays.memory[router, j]
             known = row["server"] >= 0
-            lengths, times = row["queue"][known].tolist(), row["when"][known].tolist()
+            lengths, times = row["queue"][known].tolist(), row["time"][known].tolist()
             best = min(zip(lengths, times, strict=True), key=lambda it: (it[0], -it[1]), default=None)
             out += [
                 pool.size / n,
@@ -86,7 +86,7 @@ class Twin:
                 1.0 if best is None else squash((now - best[1]) * tick / service),
                 squash(self.answer[router, j] / service),
                 self.idle[router, j],
-                squash((now - lists["came"]) * tick / service) if lists["held"] else 1.0,
+                squash((now - lists["mean_received"]) * tick / service) if lists["held"] else 1.0,
             ]
         nominal = 1 / (scenario.total_arrival_rate * scenario.router_shares[router])
         message = scenario.prices.message / scenario.prices.wait / service
@@ -118,7 +118,7 @@ def test_every_entry_is_what_the_arrays_say(scenario, protocol):
         arrays, router = env.simulator.arrays, info["router"]
         queues, probes = arrays.servers["queue"].copy(), int(arrays.head["probes"][0])
         observation, _, _, truncated, info = env.step(int(rng.integers(env.action_space.n)))
-        for server in arrays.asked[: (int(arrays.head["probes"][0]) - probes) // 2]:
+        for server in arrays.probed[: (int(arrays.head["probes"][0]) - probes) // 2]:
             twin.answered(router, server, queues[server])
         twin.arrived(info)
 
@@ -140,14 +140,17 @@ def test_the_best_server_remembered_is_known_whatever_changes(memory, restart):
     for k in range(299):
         router, arrays = env.step(k * 7 % 25)[4]["router"], env.simulator.arrays
         rows, pools = arrays.memory, arrays.servers["pool"]
-        assert (arrays.lists["best"][router] != UNKNOWN).all()
+        assert (arrays.lists["best_entry"][router] != UNKNOWN).all()
         for asked, j in itertools.product(range(3), range(3)):
             mine, row = arrays.lists[asked, j], rows[asked, j if rows.shape[1] > 1 else 0]
             known = np.flatnonzero((row["server"] >= 0) & (pools[row["server"]] == j)).tolist()
-            best = min(known, key=lambda p: (row["queue"][p], -row["when"][p], p), default=-1)
-            if mine["best"] != UNKNOWN:
-                assert mine["best"] == best
-                assert best < 0 or (mine["least"], mine["when"]) == (row["queue"][best], row["when"][best])
+            best = min(known, key=lambda p: (row["queue"][p], -row["time"][p], p), default=-1)
+            if mine["best_entry"] != UNKNOWN:
+                assert mine["best_entry"] == best
+                assert best < 0 or (mine["best_queue"], mine["best_time"]) == (
+                    row["queue"][best],
+                    row["time"][best],
+                )
 
 
 def test_names_sizes_and_space_fit():

@@ -60,9 +60,9 @@ ONE_OF_EACH = ("two-speeds", "small-mixed", "finite-buffers")
 
 # What an env keeps for its observation, whether the policy reads it or not.
 VIEW_FIELDS = {
-    "head": {"traits", "asked", "Q", "F"},
-    "routers": {"seen", "gap", "empty"},
-    "lists": {"answer", "idle", "came", "best", "least", "when"},
+    "head": {"flags", "probed", "Q", "F"},
+    "routers": {"last_arrival", "recent_gap", "recent_empty"},
+    "lists": {"probed_wait", "probed_idle", "mean_received", "best_entry", "best_queue", "best_time"},
 }
 
 
@@ -83,12 +83,12 @@ def assert_same_state(env: RouterEnv, simulator: Simulator) -> None:
             if name == "head" and field in addresses:
                 continue
             assert np.array_equal(a[field], b[field]), f"{name}.{field}"
-    for name in ("streams", "messages", "slots", "law", "heap", "gaps", "sizes", "waiting"):
+    for name in ("streams", "messages", "slots", "histogram", "departure_heap", "gaps", "sizes", "waiting"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
     if theirs.memory.size > 1:
         assert np.array_equal(ours.memory, theirs.memory)
-    if theirs.laws.size > 1:
-        assert np.array_equal(ours.laws, theirs.laws)
+    if theirs.histories.size > 1:
+        assert np.array_equal(ours.histories, theirs.histories)
     if theirs.by_queue.order.size > 1:
         assert np.array_equal(ours.by_queue.order, theirs.by_queue.order)
 
@@ -107,7 +107,7 @@ def test_kernel_and_env_end_in_the_same_state(policy, scenario):
         simulator = kernel_run(policy, scenario, 2000, 11, episode)
         assert_same_state(env, simulator)
         pools, head, prices = simulator.arrays.pools, simulator.arrays.head[0], scenario.prices
-        wait = pools["wait"] if head["traits"] & CALENDAR else pools["found"] / pools["rate"]
+        wait = pools["wait_sum"] if head["flags"] & CALENDAR else pools["queue_sum"] / pools["rate"]
         messages = int(head["pulls"] + head["removes"] + head["probes"] + head["updates"])
         assert played.customers == 2000
         assert played.blocked == pools["blocked"].sum()

@@ -38,14 +38,14 @@ def cost_of(env: RouterEnv) -> float:
     """The total cost of the run so far, from the simulator's counters."""
     arrays, prices = env.simulator.arrays, env.scenario.prices
     wait = (
-        arrays.pools["wait"]
-        if arrays.head["traits"][0] & CALENDAR
-        else arrays.pools["found"] / arrays.pools["rate"]
+        arrays.pools["wait_sum"]
+        if arrays.head["flags"][0] & CALENDAR
+        else arrays.pools["queue_sum"] / arrays.pools["rate"]
     )
     messages = sum(int(arrays.head[name][0]) for name in COUNTERS)
     return float(
         prices.wait * wait.sum()
-        + prices.block * (arrays.pools["blocked"].sum() + int(arrays.head["failed"][0]))
+        + prices.block * (arrays.pools["blocked"].sum() + int(arrays.head["lost_customers"][0]))
         + prices.message * messages
     )
 
@@ -283,7 +283,7 @@ def test_a_step_that_needs_unfinished_work_moves_to_the_calendar():
     env = RouterEnv("small-mixed", catalog=[Inspect(rank="work"), Inspect(rank="queue")], customers=500)
     env.reset(seed=0)
     total = sum(env.step(k % 2)[1] for k in range(500))
-    assert env.simulator.arrays.head["traits"][0] & CALENDAR
+    assert env.simulator.arrays.head["flags"][0] & CALENDAR
     assert total == pytest.approx(-cost_of(env), rel=1e-9)
 
 

@@ -168,7 +168,7 @@ def test_evaluate_meets_the_customers_of_the_kernel(scenario):
         simulator.run(sends, 100)
         before = simulator.arrays.pools.copy()
         simulator.run(sends, 3200)
-        waits.append((simulator.arrays.pools["wait"] - before["wait"]).sum())
+        waits.append((simulator.arrays.pools["wait_sum"] - before["wait_sum"]).sum())
         accepted.append((simulator.arrays.pools["accepted"] - before["accepted"]).sum())
     assert found.stable
     assert found.wait.mean == pytest.approx(np.mean(np.array(waits) / accepted), rel=1e-9)

@@ -134,7 +134,7 @@ def test_random_troubles(data, system, messages, kind, law, stops):
 def test_without_delay_and_loss_all_is_as_without_trouble(policy):
     """To the bit, though every message goes the way of one that may be late, stale or lost."""
     found = []
-    for trait in (0, state.TROUBLED):
+    for trait in (0, state.FAULTS):
         simulator = Simulator(
             MIXED,
             policy.steps,

@@ -6,7 +6,7 @@ from pull_env import Pool, Scenario
 from pull_env.kernels import run, state
 from pull_env.policy.policy import Send
 from pull_env.simulation import simulator as system
-from pull_env.simulation.kernel_data.step_records import keeps, needs_calendar, rules
+from pull_env.simulation.kernel_data.step_records import needs_calendar, protocol_flags, required_flags
 from pull_env.simulation.simulator import Simulator
 from tests.kernels.test_twin import SCENARIOS, all_policies, pair, run_both
 
@@ -14,7 +14,7 @@ from tests.kernels.test_twin import SCENARIOS, all_policies, pair, run_both
 def is_plain(policy):
     """Whether the kernels have a loop of its own for a policy, by the Markov clock."""
     announce = policy.announce and policy.announce.on(SCENARIOS["one router"])
-    traits = keeps(policy.steps, announce) | rules(announce, False, False, False)
+    traits = required_flags(policy.steps, announce) | protocol_flags(announce, False, False, False)
     return traits == state.PLAIN and not needs_calendar(policy.steps)
 
 

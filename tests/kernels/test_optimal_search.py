@@ -23,9 +23,9 @@ def after(scenario, policy, customers, seed=0):
 
 def laws(scenario, customers=3000):
     """Yield the last answers of each pool to each router, as waits, and the reservation wait it keeps."""
-    for row in after(scenario, Policy("search", (Search(),)), customers).laws:
+    for row in after(scenario, Policy("search", (Search(),)), customers).histories:
         for law, pool in zip(row, scenario.pools, strict=True):
-            yield law["queues"][: law["told"]] / pool.rate, float(law["reservation"])
+            yield law["queues"][: law["count"]] / pool.rate, float(law["reservation"])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_it_asks_no_more_than_it_may_and_no_server_twice():
     simulator.reset(0)
     for _ in range(300):
         simulator.run(encode(policy.steps, scenario), 1)
-        asked = simulator.arrays.asked[: simulator.arrays.head["answers"][0]].tolist()
+        asked = simulator.arrays.probed[: simulator.arrays.head["probed_count"][0]].tolist()
         assert 1 <= len(asked) == len(set(asked)) <= 3
 
 

@@ -32,17 +32,17 @@ from pull_env.simulation.simulator import Simulator
 from tests.oracles.naive import Naive, wait_bin
 from tests.oracles.naive_faults import Troubled
 
-TALLIES = ("accepted", "blocked", "waited", "found", "wait", "service")
+TALLIES = ("accepted", "blocked", "waited", "queue_sum", "wait_sum", "service_sum")
 AREAS = ("area", "busy_area")
 COUNTS = ("pulls", "removes", "probes", "updates")
-TROUBLES = ("failed", "stale", "missed")
+TROUBLES = ("lost_customers", "stale_messages", "lost_messages")
 KEEP_ALL = (
     state.KEEP_AGE
     | state.KEEP_QUEUE_INDEX
     | state.KEEP_ROUTER_INDEX
     | state.KEEP_MEMORY
     | state.KEEP_VIEW
-    | state.KEEP_LAW
+    | state.KEEP_HISTORY
 )
 
 SCENARIOS = {
@@ -156,7 +156,7 @@ def pair(scenario, policy, seed, episode=0, workload=None, keep=0):
     )
     simulator.reset(seed, episode)
     chain = encode(policy.steps, scenario)
-    twin = Troubled if simulator.arrays.head["traits"][0] & state.TROUBLED else Naive
+    twin = Troubled if simulator.arrays.head["flags"][0] & state.FAULTS else Naive
     naive = twin(scenario, policy, seed, episode, workload, levels=state.LEVELS)
     return simulator, lambda customers: simulator.run(chain, customers), naive
 
@@ -173,36 +173,36 @@ def compare(simulator, naive):
 def state_of(simulator):
     """Return all that a simulator keeps, as plain values by name; what it does not maintain is left out."""
     arrays, scenario = simulator.arrays, simulator.scenario
-    head, kept = arrays.head[0], int(arrays.head["traits"][0])
+    head, kept = arrays.head[0], int(arrays.head["flags"][0])
     J, R, calendar = len(scenario.pools), scenario.routers, bool(kept & state.CALENDAR)
-    tally.settle_all(simulator.address)
+    tally.update_areas(simulator.address)
     found = {
         **{name: int(head[name]) for name in COUNTS},
         "now": float(head["now"]),
         "router": int(head["router"]),
         "size": float(head["size"]),
         "wait": float(head["wait"]),
-        "lost": bool(head["lost"]),
+        "lost": bool(head["blocked"]),
         "streams": arrays.streams.tolist(),
         "queues": arrays.servers["queue"].tolist(),
         "announced": (arrays.servers["holder"] >= 0).tolist(),
-        "pool inside": arrays.pools["inside"].tolist(),
+        "pool inside": arrays.pools["customers"].tolist(),
         "pool busy": arrays.pools["busy"].tolist(),
         "tallies": [[pool[name].item() for name in TALLIES] for pool in arrays.pools],
         "areas": [pool[name].item() for pool in arrays.pools for name in AREAS],
-        "law": [{int(k): int(row[k]) for k in np.flatnonzero(row)} for row in arrays.law.T],
+        "law": [{int(k): int(row[k]) for k in np.flatnonzero(row)} for row in arrays.histogram.T],
         "held": arrays.routers["held"].tolist(),
-        "last": arrays.routers["last"].tolist(),
+        "last": arrays.routers["last_announced"].tolist(),
         "slots": [[slots(arrays, r, j) for j in range(J)] for r in range(R)],
         "turns": [
             [int(row["cycle"]), *arrays.lists[r]["cycle"].tolist()] for r, row in enumerate(arrays.routers)
         ],
         "credit": arrays.lists["credit"].tolist(),
     }
-    if arrays.law.any() or arrays.pools["blocked"].any():
-        answers = int(head["answers"])
-        asked = range(scenario.servers) if answers < 0 else arrays.asked[:answers].tolist()
-        found["last customer"] = (int(head["sender"]), int(head["target"]), list(asked))
+    if arrays.histogram.any() or arrays.pools["blocked"].any():
+        answers = int(head["probed_count"])
+        asked = range(scenario.servers) if answers < 0 else arrays.probed[:answers].tolist()
+        found["last customer"] = (int(head["last_router"]), int(head["last_server"]), list(asked))
     if kept & state.KEEP_AGE:
         found["by age"] = [[by_age(arrays, r, j) for j in range(J)] for r in range(R)]
     if kept & state.KEEP_QUEUE_INDEX:
@@ -214,16 +214,16 @@ def state_of(simulator):
             [[place for place in places(row) if place[0] >= 0] for row in rows] for rows in arrays.memory
         ]
     if kept & state.KEEP_VIEW:
-        found["seen"] = arrays.routers[["seen", "gap", "empty"]].tolist()
-        found["answers"] = arrays.lists[["answer", "idle"]].tolist()
-        found["came"] = arrays.lists["came"].tolist()
-    if kept & state.TROUBLED:
+        found["seen"] = arrays.routers[["last_arrival", "recent_gap", "recent_empty"]].tolist()
+        found["answers"] = arrays.lists[["probed_wait", "probed_idle"]].tolist()
+        found["came"] = arrays.lists["mean_received"].tolist()
+    if kept & state.FAULTS:
         found["events"] = events(arrays)
         found["troubles"] = [int(head[name]) for name in TROUBLES]
-        found["asking"], found["doomed"] = float(head["asking"]), bool(head["doomed"])
-        found["until"] = arrays.health[["period", "until"]].tolist()
-    if kept & state.KEEP_LAW:
-        found["laws"] = [[told_by(law) for law in row] for row in arrays.laws]
+        found["asking"], found["doomed"] = float(head["probe_time"]), bool(head["doomed"])
+        found["until"] = arrays.health[["period", "period_end"]].tolist()
+    if kept & state.KEEP_HISTORY:
+        found["laws"] = [[told_by(law) for law in row] for row in arrays.histories]
     if calendar:
         found["departures due"] = [due(arrays, server) for server in range(scenario.servers)]
     return found
@@ -231,12 +231,12 @@ def state_of(simulator):
 
 def places(row):
     """Return what stands in the places of a router's memory: servers, lengths and times."""
-    return zip(*(row[name].tolist() for name in ("server", "queue", "when")), strict=True)
+    return zip(*(row[name].tolist() for name in ("server", "queue", "time")), strict=True)
 
 
 def told_by(law):
     """Return how many answers a router got of a pool, the last of them in order, and what it made of them."""
-    told, size = int(law["told"]), law["queues"].size
+    told, size = int(law["count"]), law["queues"].size
     kept = [int(law["queues"][k % size]) for k in range(max(0, told - size), told)]
     return told, kept, float(law["reservation"])
 
@@ -248,7 +248,7 @@ def slots(arrays, router, pool):
     first = int(arrays.pools["start"][pool])
     listed = arrays.slots[router, first : first + arrays.lists["held"][router, pool]].tolist()
     for place, server in enumerate(listed):
-        if arrays.head["traits"][0] & (state.STALE | state.TROUBLED):
+        if arrays.head["flags"][0] & (state.STALE | state.FAULTS):
             assert arrays.messages[router, server] == place
         else:
             assert arrays.servers[["slot", "holder"]][server].item() == (place, router)
@@ -269,19 +269,19 @@ def by_age(arrays, router, pool):
 def due(arrays, server):
     """Return when each customer of a server will depart; the last time is when all work there is done."""
     work, cell = arrays.work[server], int(arrays.work["first"][server])
-    heap = arrays.heap[: arrays.head["queued"][0]]
+    heap = arrays.departure_heap[: arrays.head["departures"][0]]
     times = heap["due"][heap["key"] == server].tolist()
     for _ in range(1, arrays.servers["queue"][server]):
         times.append(float(arrays.waiting["due"][cell]))
         cell = int(arrays.waiting["next"][cell])
-    assert not times or times[-1] == work["clear"]
+    assert not times or times[-1] == work["work_end"]
     return times
 
 
 def events(arrays):
     """Return the pending events in the order in which they will happen."""
     rows = []
-    for when, key in sorted(arrays.soon[: arrays.head["pending"][0]].tolist()):
+    for when, key in sorted(arrays.event_heap[: arrays.head["pending_events"][0]].tolist()):
         event = arrays.events[key & (1 << CELL_BITS) - 1]
         rows.append((when, key >> CELL_BITS, *event[["kind", "server", "router", "number"]].tolist()))
     return rows
@@ -382,16 +382,16 @@ def check_conservation(naive):
 
 def check_indices(simulator):
     """The orders by level that the kernels keep, and the heap of departures, are what they promise."""
-    arrays, kept = simulator.arrays, int(simulator.arrays.head["traits"][0])
+    arrays, kept = simulator.arrays, int(simulator.arrays.head["flags"][0])
     if kept & state.KEEP_QUEUE_INDEX:
         sizes = [pool.size for pool in simulator.scenario.pools]
         check_index(arrays.by_queue, arrays.servers["queue"], sizes)
     if kept & state.KEEP_ROUTER_INDEX:
         check_index(arrays.by_held, arrays.routers["held"], [simulator.scenario.routers])
-    if kept & state.TROUBLED:
+    if kept & state.FAULTS:
         check_events(arrays)
     if kept & state.CALENDAR:
-        heap = arrays.heap[: arrays.head["queued"][0]].tolist()
+        heap = arrays.departure_heap[: arrays.head["departures"][0]].tolist()
         assert sorted(server for _, server in heap) == np.flatnonzero(arrays.servers["queue"]).tolist()
         assert all(heap[(k - 1) >> BRANCHES_LOG] < heap[k] for k in range(1, len(heap)))
 
@@ -399,14 +399,14 @@ def check_indices(simulator):
 def check_events(arrays):
     """The events are in a heap, and every cell is either pending or free."""
     head = arrays.head[0]
-    heap = arrays.soon[: head["pending"]].tolist()
+    heap = arrays.event_heap[: head["pending_events"]].tolist()
     assert all(heap[(k - 1) >> BRANCHES_LOG] < heap[k] for k in range(1, len(heap)))
-    pending, free, at = [key & (1 << CELL_BITS) - 1 for _, key in heap], [], int(head["spare"])
+    pending, free, at = [key & (1 << CELL_BITS) - 1 for _, key in heap], [], int(head["free_event"])
     while at < arrays.events.size:
         free.append(at)
         at = int(arrays.events["next"][at])
     assert sorted(pending + free) == list(range(arrays.events.size))
-    assert head["closed"] == sum(not is_open(arrays, server) for server in range(head["n"]))
+    assert head["closed_servers"] == sum(not is_open(arrays, server) for server in range(head["n"]))
 
 
 def is_open(arrays, server):
@@ -416,7 +416,7 @@ def is_open(arrays, server):
 
 def check_index(index, levels, sizes):
     top, end = index.above.shape[1] - 2, 0
-    assert index.place[index.order].tolist() == list(range(sum(sizes)))
+    assert index.position[index.order].tolist() == list(range(sum(sizes)))
     for group, size in enumerate(sizes):
         first, end = end, end + size
         items = index.order[first:end]

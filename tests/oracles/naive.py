@@ -234,8 +234,8 @@ class Naive:
             starts, service = self.stay(server, server.departures[-1] if found else self.now)
             server.departures.append(starts + service)
             self.wait = starts - self.now + self.asking
-            pool.tally.update(wait=self.wait, service=service, area=self.asking)
-        pool.tally.update(accepted=1, waited=found > 0, found=found)
+            pool.tally.update(wait_sum=self.wait, service_sum=service, area=self.asking)
+        pool.tally.update(accepted=1, waited=found > 0, queue_sum=found)
         pool.law[wait_bin(self.wait) if self.feed else min(found, self.levels - 1)] += 1
 
     def stay(self, server, starts):

@@ -91,7 +91,7 @@ class Troubled(Naive):
             service = self.serve_through(server, starts)
         self.doomed = lost and starts + service > server.until
         if self.doomed:
-            self.count["failed"] += 1
+            self.count["lost_customers"] += 1
             starts = min(starts, server.until)
             service = server.until - starts
         return starts, service
@@ -168,7 +168,7 @@ class Troubled(Naive):
             return news.delay
         low, high = self.streams[3].draw()
         if low < loss:
-            self.count["missed"] += 1
+            self.count["lost_messages"] += 1
             return math.inf
         return -math.log((high + 1) / 2**32) * news.delay if random else news.delay
 
@@ -198,7 +198,7 @@ class Troubled(Naive):
         if self.stands(router, server, number):
             self.plan_repeat(router, server, number)
         else:
-            self.count["stale"] += 1
+            self.count["stale_messages"] += 1
 
     def plan_repeat(self, router, server, number):
         self.schedule(self.now + (self.news.repeat or math.inf), self.repeat, router, server, number)

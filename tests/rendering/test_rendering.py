@@ -63,9 +63,9 @@ def known():
     arrays = simulator.arrays
     arrays.servers["queue"] = [0, 1, 7, 2, 25]
     arrays.lists["held"] = [[1, 4], [0, 0]]
-    arrays.head["sender"], arrays.head["target"], arrays.head["answers"] = 1, 2, 2
-    arrays.head["router"], arrays.head["lost"], arrays.head["wait"] = 0, 0, 1.25
-    arrays.asked[:2] = [0, 4]
+    arrays.head["last_router"], arrays.head["last_server"], arrays.head["probed_count"] = 1, 2, 2
+    arrays.head["router"], arrays.head["blocked"], arrays.head["wait"] = 0, 0, 1.25
+    arrays.probed[:2] = [0, 4]
     return simulator
 
 
@@ -145,7 +145,7 @@ def test_the_sentence_on_the_last_customer(policy, sentence):
 def test_a_blocked_customer_is_said_and_crossed_out(known):
     cell = slice(216, 248), slice(220 + 2 * 36, 220 + 3 * 36 - 4)
     plain = rgb_array(known)[cell]
-    known.arrays.head["lost"] = 1
+    known.arrays.head["blocked"] = 1
     assert "chose 2 of pool 0: blocked" in ansi(known)
     crossed = rgb_array(known)[cell]
     assert (plain == picture.RAMP[5]).all()

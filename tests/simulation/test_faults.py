@@ -157,8 +157,8 @@ import pickle, baselines
 from pull_env.simulation.kernel_data.step_records import encode
 simulator = pickle.loads(open({str(path)!r}, 'rb').read())
 simulator.run(encode(baselines.make("pull").steps, simulator.scenario), 500)
-print(simulator.arrays.head["now"][0], simulator.arrays.head["missed"][0])
+print(simulator.arrays.head["now"][0], simulator.arrays.head["lost_messages"][0])
 """
     simulator.run(encode(policy.steps, IN_FILE), 500)
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert shown.stdout.split() == [str(simulator.arrays.head[name][0]) for name in ("now", "missed")]
+    assert shown.stdout.split() == [str(simulator.arrays.head[name][0]) for name in ("now", "lost_messages")]

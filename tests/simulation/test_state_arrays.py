@@ -18,7 +18,7 @@ from pull_env.simulation.workload import poisson
 TWO = Scenario(pools=(Pool(6, 1.5), Pool(5, 0.5, buffer=3)), routers=3, load=0.9)
 MANY = Scenario(pools=tuple(Pool(1, 1 + 0.1 * j) for j in range(8)), routers=2, load=0.95)
 FULL = state.KEEP_VIEW | state.KEEP_QUEUE_INDEX | state.KEEP_ROUTER_INDEX | state.KEEP_MEMORY
-FULL |= state.KEEP_LAW
+FULL |= state.KEEP_HISTORY
 SYSTEMS = {
     "blind": (TWO, (Send(),), None, Memory(), 0, False),
     "all kept": (TWO, (Take(order="oldest"), Probe(at_most=3)), Announce(), Memory(2), FULL, False),
@@ -126,8 +126,8 @@ def test_small_arrays_lie_side_by_side_each_on_its_own_lines():
         spans += [first, first + getattr(held, name).nbytes]
     assert spans == sorted(spans)
     assert spans[-1] - spans[0] <= held.room.size == held.extent()
-    assert held.long_law.nbytes > arrays.SMALL
-    assert not np.shares_memory(held.long_law, held.room)
+    assert held.long_histogram.nbytes > arrays.SMALL
+    assert not np.shares_memory(held.long_histogram, held.room)
 
 
 def test_the_systems_of_a_vector_env_lie_in_one_allocation_after_resets_and_copies():

@@ -188,11 +188,11 @@ def test_trajectories_meet_large_systems_within_a_percent(name, d, weights, limi
     simulator.run(encode((Send(),), scenario), blind)
     head, queues = simulator.arrays.head[0], simulator.arrays.servers["queue"].reshape(2, -1)
     start = [[(queue >= k).mean() for k in range(queue.max() + 1)] for queue in queues]
-    times, number, busy = [float(head["now"] * head["tick"])], [], []
+    times, number, busy = [float(head["now"] * head["time_step"])], [], []
     for _ in range(10):
         simulator.run(chain, 60_000)
         head = simulator.arrays.head[0]
-        times.append(float(head["now"] * head["tick"]))
+        times.append(float(head["now"] * head["time_step"]))
         number.append(queues.sum() / 100_000)
         busy.append(tuple((queues > 0).mean(axis=1)))
     path = m.choices_trajectory(pools, 0.9, d, np.array(times) - times[0], weights=weights, start=start)

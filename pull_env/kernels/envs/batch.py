@@ -18,14 +18,14 @@ from pull_env.kernels.state import (
     POOL,
     STEP,
     count_at,
-    has,
+    has_flag,
     head_of,
     memory_of,
     real_at,
 )
 
 NUMBERS, NUMBER_BYTES = 6, 8  # of every env in an answer
-ENDED, HUNGRY = -1, -2  # why an env did not move
+ENDED, NEEDS_FEED = -1, -2  # why an env did not move
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
 POOL_BYTES = POOL.itemsize
 
@@ -35,7 +35,10 @@ BATCH = np.dtype(
         # addresses
         ("views", np.int64),  # (envs,) VIEW
         ("actions", np.int64),  # (envs,) int64
-        ("left", np.int64),  # (envs,) int64  customers to the end of each episode, or what `act` returned
+        (
+            "left",
+            np.int64,
+        ),  # (envs,) int64  customers to the end of each episode, or what `step_env` returned
         ("observations", np.int64),  # (envs, entries) float32, those of the views
         ("masks", np.int64),  # (envs, size) int8, those of the views
         # constants
@@ -49,12 +52,12 @@ batch_at = records(BATCH)
 
 
 @entry
-def act(view: int, chain: int, steps: int) -> int:
+def step_env(view: int, chain: int, steps: int) -> int:
     """Let the env of `view` take a turn by the chain of `steps` steps.
 
     Returns:
         How many customers are left to the episode, 0 where it ended with this one. Or why nothing happened:
-        ENDED, the episode had ended before; HUNGRY, the calendar clock must be fed first.
+        ENDED, the episode had ended before; NEEDS_FEED, the calendar clock must be fed first.
     """
     left = move(view, chain, steps)
     if left >= 0:
@@ -64,20 +67,20 @@ def act(view: int, chain: int, steps: int) -> int:
 
 @kernel
 def move(view: int, chain: int, steps: int) -> int:
-    """Do what `act` does, but for the observation."""
+    """Do what `step_env` does, but for the observation."""
     sight = view_at(view, 0)
     head = head_of(sight.system)
     if sight.left == 0:
         return ENDED
-    if has(sight.system, CALENDAR) and head.fed == head.F > 0:  # F = 0: there is nothing more to feed
-        return HUNGRY
+    if has_flag(sight.system, CALENDAR) and head.fed == head.F > 0:  # F = 0: there is nothing more to feed
+        return NEEDS_FEED
     turn(sight.system, chain, steps, view)
     sight.left = sight.left - 1 if head.router >= 0 else 0
     return int(sight.left)
 
 
 @kernel
-def act_some(batch: int, first: int, last: int, answer: int) -> int:
+def step_some(batch: int, first: int, last: int, answer: int) -> int:
     """Let the envs `first` to `last` - 1 of `batch` act, and write what they show at address `answer`.
 
     Returns:
@@ -111,7 +114,7 @@ def chain_of(batch: int, k: int) -> int:
 
 
 @entry
-def tell_all(batch: int, first: int, last: int, answer: Any) -> None:
+def write_all(batch: int, first: int, last: int, answer: Any) -> None:
     """Write to `answer` what the envs `first` to `last` - 1 of `batch` show."""
     write_answers(batch, first, last, answer.ctypes.data)
 
@@ -160,7 +163,7 @@ def fetch_at_hand(system: int) -> None:
     fetch(head.pools, head.J * POOL_BYTES)
     fetch_router(system)
     fetch(memory_of(system, head.router, 0), head.G * head.M * PLACE_BYTES)
-    prefetch_far(head.short_law)  # short queues, of all pools
+    prefetch_far(head.short_histogram)  # short queues, of all pools
 
 
 @kernel

@@ -12,7 +12,7 @@ import numpy as np
 
 from pull_env.kernels.compiler.intrinsics import exchange, exchange_if, look
 from pull_env.kernels.compiler.jit import entry, records
-from pull_env.kernels.envs.batch import act_some, first_refused
+from pull_env.kernels.envs.batch import first_refused, step_some
 
 IDLE, ORDERED, ASLEEP = range(3)
 
@@ -60,7 +60,7 @@ def carry_out(task: int, patience: int) -> int:
     it, looks = task_at(task, 0), 0
     while True:
         if look(task) == ORDERED:
-            it.stopped = act_some(it.batch, it.first, it.last, it.answer)
+            it.stopped = step_some(it.batch, it.first, it.last, it.answer)
             exchange(task, IDLE)
             looks = 0
         elif looks < patience:

@@ -12,7 +12,7 @@ from pull_env.kernels.compiler.jit import entry, kernel, records
 from pull_env.kernels.envs.observe import CHAIN_STEPS, entry_at, flag_at, observe, outcome_at, view_at
 from pull_env.kernels.random import HALF, bits
 from pull_env.kernels.run import show, turn
-from pull_env.kernels.state import POLICY, STEP, head_of, list_of, real_at
+from pull_env.kernels.state import POLICY_STREAM, STEP, head_of, list_of, real_at
 
 CHAIN_BYTES = CHAIN_STEPS * STEP.itemsize
 
@@ -23,7 +23,7 @@ CONTROL = np.dtype(
         ("chains", np.int64),  # (R, A, CHAIN_STEPS) STEP  what the actions mean to each router
         ("accounts", np.int64),  # (R,) ACCOUNT
         (
-            "seen",
+            "observation_sums",
             np.int64,
         ),  # (R, L + J) float64  sums of what its customers found: entries, pools with a message
         # constants
@@ -35,7 +35,7 @@ CONTROL = np.dtype(
 ACCOUNT = np.dtype(
     [
         ("customers", np.int64),  # that the router placed in the period
-        ("sights", np.int64),  # rows added up in `seen`
+        ("observations", np.int64),  # rows added up in `seen`
         ("cost", np.float64),  # of its customers, messages until the next arrival included
         ("wait", np.float64),
         ("blocked", np.int64),
@@ -85,7 +85,7 @@ def draw_action(system: int, router: int, view: int, control: int) -> int:
             last = action
             choices += 1
     if choices > 1:
-        left *= float(bits(system, POLICY) >> HALF) / 2.0**32
+        left *= float(bits(system, POLICY_STREAM) >> HALF) / 2.0**32
         for action in range(last):
             weight = weight_of(router, action, view, control, real)
             if left < weight:
@@ -117,10 +117,12 @@ def note_sight(system: int, router: int, view: int, control: int) -> None:
     books, J = control_at(control, 0), head_of(system).J
     first = router * (books.entries + J)
     for k in range(books.entries):
-        real_at(books.seen, first + k).value += entry_at(view_at(view, 0).observation, k).value
+        real_at(books.observation_sums, first + k).value += entry_at(view_at(view, 0).observation, k).value
     for pool in range(J):
-        real_at(books.seen, first + books.entries + pool).value += list_of(system, router, pool).held > 0
-    account_at(books.accounts, router).sights += 1
+        real_at(books.observation_sums, first + books.entries + pool).value += (
+            list_of(system, router, pool).held > 0
+        )
+    account_at(books.accounts, router).observations += 1
 
 
 @kernel
@@ -141,7 +143,7 @@ def note_outcome(router: int, view: int, control: int) -> None:
 def survey(system: int, view: int, control: int) -> None:
     """Note what every router sees now that has seen nothing yet; then show the customer at hand again."""
     for router in range(head_of(system).R):
-        if account_at(control_at(control, 0).accounts, router).sights == 0:
+        if account_at(control_at(control, 0).accounts, router).observations == 0:
             observe(system, router, view)
             note_sight(system, router, view, control)
     if head_of(system).router >= 0:

@@ -9,7 +9,7 @@ from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.envs.observe import flag_at, part, stamp, view_at, write
 from pull_env.kernels.faults.server_health import is_open
 from pull_env.kernels.run import assign, messages_sent, settle_turn
-from pull_env.kernels.state import STALE, TROUBLED, has, head_of, place_of, pool_of, server_of
+from pull_env.kernels.state import FAULTS, STALE, has_flag, head_of, place_of, pool_of, server_of
 
 SERVER_ENTRIES = 4
 
@@ -20,8 +20,8 @@ def dispatch(system: int, server: int, looks: int, view: int) -> None:
     head = head_of(system)
     router, before = head.router, messages_sent(system)
     head.probes += looks
-    if has(system, TROUBLED):
-        head.asking = 2.0 * head.delay if looks > 0 else 0.0
+    if has_flag(system, FAULTS):
+        head.probe_time = 2.0 * head.delay if looks > 0 else 0.0
     assign(system, router, server)
     settle_turn(system, before, view)
     observe_servers(system, head.router if head.router >= 0 else router, view)
@@ -36,7 +36,7 @@ def observe_servers(system: int, router: int, view: int) -> None:
         pool = pool_of(system, place.pool)
         write(view, server, part(float(place.queue), 1.0))
         write(view, n + server, pool.rate / view_at(view, 0).fastest)
-        able = is_open(system, server) if has(system, TROUBLED) else True
+        able = is_open(system, server) if has_flag(system, FAULTS) else True
         write(view, 2 * n + server, part(float(pool.buffer), 1.0) if able else 0.0)  # 1 if unlimited: float32
         write(view, 3 * n + server, 1.0 if holds(system, router, server) else 0.0)
         able &= place.queue < pool.buffer
@@ -54,4 +54,4 @@ def holds(system: int, router: int, server: int) -> bool:
     if head_of(system).threshold == 0:
         return False
     out = place_of(system, router, server).value >= 0
-    return bool(out and (has(system, STALE | TROUBLED) or server_of(system, server).holder == router))
+    return bool(out and (has_flag(system, STALE | FAULTS) or server_of(system, server).holder == router))

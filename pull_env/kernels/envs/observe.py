@@ -34,12 +34,12 @@ VIEW = np.dtype(
         ("mask", np.int64),  # (actions,) int8  1: the action means now what it says
         ("outcome", np.int64),  # (1,) OUTCOME
         ("chains", np.int64),  # (actions, CHAIN_STEPS) STEP
-        ("doubtful", np.int64),  # (doubts,) DOUBT
-        ("gaps", np.int64),  # (R,) float64  nominal mean time between a router's arrivals, in ticks
-        ("aspects", np.int64),  # (J,) ASPECT
+        ("conditional", np.int64),  # (doubts,) CONDITIONAL_ACTION
+        ("nominal_gaps", np.int64),  # (R,) float64  nominal mean time between a router's arrivals, in ticks
+        ("pool_scalings", np.int64),  # (J,) POOL_SCALING
         # constants
         ("actions", np.int64),
-        ("doubts", np.int64),
+        ("conditional_count", np.int64),
         ("with_state", np.int64),  # 1: append the state; needs KEEP_QUEUE_INDEX
         ("fastest", np.float64),  # largest rate of a pool
         ("wait_price", np.float64),
@@ -51,7 +51,7 @@ VIEW = np.dtype(
     align=True,
 )
 
-ASPECT = np.dtype(  # how a pool is observed
+POOL_SCALING = np.dtype(  # how a pool is observed
     [
         # what is observed as 1/2
         ("held", np.float64),  # messages
@@ -65,7 +65,7 @@ ASPECT = np.dtype(  # how a pool is observed
 )
 
 # An action that is not always real, and what it needs: one of these bits is enough.
-DOUBT = np.dtype([("action", np.int64), ("needs", np.int64)])
+CONDITIONAL_ACTION = np.dtype([("action", np.int64), ("needs", np.int64)])
 HELD, KNOWN, ANNOUNCED = 1, 2, 4  # a message; a remembered server; a server that announced itself last
 
 OUTCOME = np.dtype(
@@ -81,7 +81,7 @@ OUTCOME = np.dtype(
 )
 
 view_at, outcome_at = records(VIEW), records(OUTCOME)
-aspect_at, doubt_at = records(ASPECT), records(DOUBT)
+pool_scaling_at, conditional_action_at = records(POOL_SCALING), records(CONDITIONAL_ACTION)
 ENTRY_BYTES = np.dtype(np.float32).itemsize
 entry_at, flag_at = records(np.dtype([("value", np.float32)])), records(np.dtype([("value", np.int8)]))
 
@@ -94,12 +94,12 @@ def observe(system: int, router: int, view: int) -> None:
     """
     sight, able, any_able, end = view_at(view, 0), 0, 0, 0
     for pool in range(head_of(system).J):
-        aspect = aspect_at(sight.aspects, pool)
+        aspect = pool_scaling_at(sight.pool_scalings, pool)
         able, end = observe_pool(system, router, pool, view), aspect.end
         mark_real_actions(view, aspect.first, end, able)
         any_able |= able
-    any_able |= ANNOUNCED if router_of(system, router).last >= 0 else 0
-    mark_real_actions(view, end, sight.doubts, any_able)
+    any_able |= ANNOUNCED if router_of(system, router).last_announced >= 0 else 0
+    mark_real_actions(view, end, sight.conditional_count, any_able)
     observe_router(system, router, view)
     if sight.with_state:
         observe_state(system, router, view)
@@ -111,7 +111,7 @@ def stamp(system: int, view: int) -> None:
     """Write who is asked now, and when."""
     head, outcome = head_of(system), outcome_at(view_at(view, 0).outcome, 0)
     outcome.router = head.router
-    outcome.time = head.now * head.tick
+    outcome.time = head.now * head.time_step
 
 
 @kernel
@@ -133,11 +133,11 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
     Returns:
         The bits HELD and KNOWN.
     """
-    mine, half = look_back(system, router, pool), aspect_at(view_at(view, 0).aspects, pool)
-    able = (HELD if mine.held > 0 else 0) | (KNOWN if mine.best >= 0 else 0)
-    held, answer, idle = float(mine.held), mine.answer, mine.idle
-    queue = float(mine.least) if mine.best >= 0 else np.inf
-    age = head_of(system).now - mine.when if mine.best >= 0 else np.inf
+    mine, half = look_back(system, router, pool), pool_scaling_at(view_at(view, 0).pool_scalings, pool)
+    able = (HELD if mine.held > 0 else 0) | (KNOWN if mine.best_entry >= 0 else 0)
+    held, answer, idle = float(mine.held), mine.probed_wait, mine.probed_idle
+    queue = float(mine.best_queue) if mine.best_entry >= 0 else np.inf
+    age = head_of(system).now - mine.best_time if mine.best_entry >= 0 else np.inf
     held, queue = part(held, half.held), part(queue, half.queue)
     age, answer = part(age, half.age), part(answer, half.answer)
     entries = view_at(view, 0).observation + (pool * POOL_ENTRIES + POOL_CONSTANTS) * ENTRY_BYTES
@@ -146,7 +146,9 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
     entry_at(entries, 2).value = age
     entry_at(entries, 3).value = answer
     entry_at(entries, 4).value = idle
-    entry_at(entries, 5).value = part(head_of(system).now - mine.came, half.age) if mine.held > 0 else 1.0
+    entry_at(entries, 5).value = (
+        part(head_of(system).now - mine.mean_received, half.age) if mine.held > 0 else 1.0
+    )
     return able
 
 
@@ -154,7 +156,11 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
 def observe_router(system: int, router: int, view: int) -> None:
     """Write what `router` knows beyond the pools; the price of a message and the load are written already."""
     own, at = router_of(system, router), head_of(system).J * POOL_ENTRIES
-    gap, recent, empty = real_at(view_at(view, 0).gaps, router).value, own.gap, own.empty
+    gap, recent, empty = (
+        real_at(view_at(view, 0).nominal_gaps, router).value,
+        own.recent_gap,
+        own.recent_empty,
+    )
     write(view, at, part(gap, recent) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
     write(view, at + 1, empty)
 
@@ -180,7 +186,7 @@ def observe_state(system: int, router: int, view: int) -> None:
     write(view, at, starved / head.R)
     write(view, at + 1, router_of(system, router).held / max(out, 1))
     write(view, at + 2, head.phase)
-    write(view, at + 3, head.closed / head.n)
+    write(view, at + 3, head.closed_servers / head.n)
 
 
 @kernel
@@ -189,7 +195,7 @@ def mark_real_actions(view: int, first: int, end: int, able: int) -> None:
 
     There one would only do what it falls back on.
     """
-    mask, doubtful = view_at(view, 0).mask, view_at(view, 0).doubtful
+    mask, doubtful = view_at(view, 0).mask, view_at(view, 0).conditional
     for k in range(first, end):
-        doubt = doubt_at(doubtful, k)
+        doubt = conditional_action_at(doubtful, k)
         flag_at(mask, doubt.action).value = (doubt.needs & able) != 0

@@ -17,7 +17,7 @@ from pull_env.kernels.state import (
     BY_WORK,
     CLOSE,
     OPEN,
-    POLICY,
+    POLICY_STREAM,
     PULL_COMES,
     REMOVE_COMES,
     REPEAT,
@@ -30,7 +30,7 @@ from pull_env.kernels.state import (
 
 
 @entry
-def troubles(system: int, what: int, first: int, second: int) -> float:
+def dispatch_operation(system: int, what: int, first: int, second: int) -> float:
     """Do what `what` names, with its arguments, and return what it gives."""
     result = 0.0
     if what == HAPPEN:
@@ -81,7 +81,7 @@ def best_open(system: int, rank: int) -> int:
         if value < least or (value == least and rate > speed):
             least, speed, ties = value, rate, 0
         ties += value == least and rate == speed
-    k = below(bits(system, POLICY) & LOW, ties)
+    k = below(bits(system, POLICY_STREAM) & LOW, ties)
     for server in range(n):
         if merit_of(system, server, rank) == (least, speed):
             if k == 0:

@@ -15,4 +15,4 @@ HAPPEN, LAUNCH, RECANT, STAY, ASK, BEST_OPEN = range(6)
 @kernel
 def aside(system: int, what: int, first: int, second: int) -> float:
     """Do one of the things that `troubles.troubles` names, with what it takes and returns."""
-    return float(call(head_of(system).troubles, system, what, first, second))
+    return float(call(head_of(system).fault_entry, system, what, first, second))

@@ -22,33 +22,33 @@ def schedule(system: int, due: float, kind: int, server: int, router: int, numbe
     head = head_of(system)
     if due == math.inf:
         return
-    cell = head.spare
-    if cell >= head.cells:
+    cell = head.free_event
+    if cell >= head.event_cells:
         head.overflow += 1
         return
     event = event_at(head.events, cell)
-    head.spare = event.next
+    head.free_event = event.next
     event.kind, event.server, event.router, event.number = kind, server, router, number
-    push(head.soon, head.pending, due, head.order << CELL_BITS | cell)
-    head.pending += 1
-    head.order += 1
+    push(head.event_heap, head.pending_events, due, head.scheduled << CELL_BITS | cell)
+    head.pending_events += 1
+    head.scheduled += 1
 
 
 @kernel
 def soonest(system: int) -> float:
     """Return when the next event is due; inf: there is none."""
     head = head_of(system)
-    return heap_at(head.soon, 0).due if head.pending > 0 else math.inf
+    return heap_at(head.event_heap, 0).due if head.pending_events > 0 else math.inf
 
 
 @kernel
 def take_event(system: int) -> int:
     """Go to the time of the next event, free its cell, and return where it lies; it stays readable there."""
     head = head_of(system)
-    head.now = heap_at(head.soon, 0).due
-    cell = heap_at(head.soon, 0).key & ((1 << CELL_BITS) - 1)
-    head.pending -= 1
-    pop(head.soon, head.pending)
-    event_at(head.events, cell).next = head.spare
-    head.spare = cell
+    head.now = heap_at(head.event_heap, 0).due
+    cell = heap_at(head.event_heap, 0).key & ((1 << CELL_BITS) - 1)
+    head.pending_events -= 1
+    pop(head.event_heap, head.pending_events)
+    event_at(head.events, cell).next = head.free_event
+    head.free_event = cell
     return int(cell)

@@ -13,8 +13,8 @@ from pull_env.kernels.random import bits
 from pull_env.kernels.routing.memory import forget_all
 from pull_env.kernels.state import (
     CLOSE,
-    FAULTS,
-    KEEP_LAW,
+    FAULT_STREAM,
+    KEEP_HISTORY,
     OPEN,
     REPEAT,
     RESTART,
@@ -22,10 +22,10 @@ from pull_env.kernels.state import (
     SWITCH,
     condition_of,
     drain_at,
-    has,
+    has_flag,
     head_of,
     health_of,
-    law_of,
+    history_of,
     list_of,
     pool_of,
     router_of,
@@ -35,23 +35,23 @@ from pull_env.kernels.state import (
 
 
 @entry
-def begin(system: int) -> None:
+def start_faults(system: int) -> None:
     """Schedule what will happen in a system just started, where all servers are up and announced."""
     head = head_of(system)
-    head.key = bits(system, FAULTS)
+    head.fault_key = bits(system, FAULT_STREAM)
     for server in range(head.n):
         health = health_of(system, server)
-        health.until = health.work_until = uptime(system, server, 0)
-        health.slow_until = pace(system, server, 0)
-        schedule(system, health.until, SWITCH, server, -1, 0)
+        health.period_end = health.work_period_end = uptime(system, server, 0)
+        health.slow_period_end = pace(system, server, 0)
+        schedule(system, health.period_end, SWITCH, server, -1, 0)
         holder = server_of(system, server).holder
         if holder >= 0:
             schedule(system, head.repeat, REPEAT, server, holder, health.announcement)
     for router in range(head.R):
         plan_restart(system, router, 0)
-    for k in range(head.drainings):
+    for k in range(head.drain_count):
         drain = drain_at(head.drains, k)
-        schedule(system, drain.when, OPEN if drain.opens else CLOSE, drain.pool, -1, 0)
+        schedule(system, drain.time, OPEN if drain.opens else CLOSE, drain.pool, -1, 0)
 
 
 @kernel
@@ -59,11 +59,11 @@ def switch(system: int, server: int) -> None:
     """Let `server` fail, which tells nobody, or return, when it announces itself if it is available."""
     health = health_of(system, server)
     health.period += 1
-    health.until += uptime(system, server, health.period)
-    schedule(system, health.until, SWITCH, server, -1, 0)
+    health.period_end += uptime(system, server, health.period)
+    schedule(system, health.period_end, SWITCH, server, -1, 0)
     down = health.period & 1
     if condition_of(system, server_of(system, server).pool).open:
-        head_of(system).closed += 1 if down else -1
+        head_of(system).closed_servers += 1 if down else -1
     if down:
         forget(system, server)
     else:
@@ -84,7 +84,7 @@ def open_pool(system: int, pool: int) -> None:
     condition_of(system, pool).open = 1
     first = pool_of(system, pool).start
     for server in range(first, first + pool_of(system, pool).size):
-        head_of(system).closed -= 1 - (health_of(system, server).period & 1)
+        head_of(system).closed_servers -= 1 - (health_of(system, server).period & 1)
         appear(system, server)
 
 
@@ -94,10 +94,10 @@ def close_pool(system: int, pool: int) -> None:
     condition_of(system, pool).open = 0
     first = pool_of(system, pool).start
     for server in range(first, first + pool_of(system, pool).size):
-        head_of(system).closed += 1 - (health_of(system, server).period & 1)
+        head_of(system).closed_servers += 1 - (health_of(system, server).period & 1)
         if server_of(system, server).holder < 0:
             continue
-        if has(system, STALE):
+        if has_flag(system, STALE):
             forget(system, server)
         else:
             withdraw(system, -1, server)
@@ -119,10 +119,10 @@ def restart(system: int, router: int, number: int) -> None:
         mine = list_of(system, router, pool)
         while mine.held > 0:
             drop(system, router, slot_of(system, router, pool, mine.held - 1).value)
-        mine.answer = mine.idle = 0.0
-        if has(system, KEEP_LAW):
-            law = law_of(system, router, pool)
-            law.told, law.reservation = 0, 0.0
-    router_of(system, router).last = -1
+        mine.probed_wait = mine.probed_idle = 0.0
+        if has_flag(system, KEEP_HISTORY):
+            law = history_of(system, router, pool)
+            law.count, law.reservation = 0, 0.0
+    router_of(system, router).last_announced = -1
     forget_all(system, router)
     plan_restart(system, router, number + 1)

@@ -16,7 +16,7 @@ from pull_env.kernels.faults.server_health import is_open
 from pull_env.kernels.messages import drop, keep
 from pull_env.kernels.random import HALF, LOW, bits
 from pull_env.kernels.state import (
-    NEWS,
+    DELAY_STREAM,
     PULL_COMES,
     REMOVE_COMES,
     REPEAT,
@@ -35,9 +35,9 @@ def travel(system: int) -> float:
     head = head_of(system)
     if head.loss == np.uint64(0) and not head.random_delay:
         return float(head.delay)
-    drawn = bits(system, NEWS)
+    drawn = bits(system, DELAY_STREAM)
     if (drawn & LOW) < head.loss:
-        head.missed += 1
+        head.lost_messages += 1
         return math.inf
     return -math.log((float(drawn >> HALF) + 1.0) * UNIT) * head.delay if head.random_delay else head.delay
 
@@ -77,7 +77,7 @@ def deliver(system: int, router: int, server: int, number: int) -> None:
     if stands(system, router, server, number):
         schedule(system, head.now + head.repeat, REPEAT, server, router, number)
     else:
-        head.stale += 1
+        head.stale_messages += 1
 
 
 @kernel
@@ -120,5 +120,5 @@ def ask(system: int, server: int, one_by_one: bool) -> bool:
         back = travel(system)
         answers = there + back <= head.timeout
         time = there + back if answers else time
-    head.asking = head.asking + time if one_by_one else max(head.asking, time)
+    head.probe_time = head.probe_time + time if one_by_one else max(head.probe_time, time)
     return answers

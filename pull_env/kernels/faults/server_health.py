@@ -11,7 +11,16 @@ import math
 import numpy as np
 
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.state import AGAIN, LOST, condition_of, head_of, health_of, pool_of, server_of, work_of
+from pull_env.kernels.state import (
+    CUSTOMERS_LOST,
+    CUSTOMERS_RESTART,
+    condition_of,
+    head_of,
+    health_of,
+    pool_of,
+    server_of,
+    work_of,
+)
 
 FAILURES, SLOWNESS, RESTARTS = range(3)  # processes of alternating periods, numbered from 0
 PROCESSES = 3
@@ -32,7 +41,7 @@ def mix(word: np.uint64) -> np.uint64:
 @kernel
 def exponential(system: int, process: int, item: int, period: int) -> float:
     """Return an exponential number of mean 1 for a period of a process of a server or router."""
-    drawn = mix(mix(head_of(system).key + U(item * PROCESSES + process) * GOLDEN) + U(period) * GOLDEN)
+    drawn = mix(mix(head_of(system).fault_key + U(item * PROCESSES + process) * GOLDEN) + U(period) * GOLDEN)
     return -math.log((float(drawn >> S11) + 1.0) * 2.0**-53)
 
 
@@ -56,7 +65,7 @@ def pace(system: int, server: int, period: int) -> float:
 def is_open(system: int, server: int) -> bool:
     """Return whether `server` accepts customers: it is up, and not drained."""
     health = health_of(system, server)
-    up = (health.period & 1 == 0) & (head_of(system).now < health.until)
+    up = (health.period & 1 == 0) & (head_of(system).now < health.period_end)
     return up & (condition_of(system, server_of(system, server).pool).open != 0)
 
 
@@ -67,13 +76,13 @@ def stay(system: int, server: int, found: int) -> float:
     How long it will be in service is written to `head.service`; to `head.doomed`, if it will be lost there.
     """
     head, health = head_of(system), health_of(system, server)
-    starts = head.now if found == 0 else work_of(system, server).clear
+    starts = head.now if found == 0 else work_of(system, server).work_end
     service = serve_through(system, server, starts, head.size) if starts < failure(system, server) else 0.0
     head.doomed = starts >= failure(system, server) or service == math.inf
     if head.doomed:
-        head.failed += 1
-        starts = min(starts, health.until)
-        service = health.until - starts
+        head.lost_customers += 1
+        starts = min(starts, health.period_end)
+        service = health.period_end - starts
     head.service = service
     return float(starts)
 
@@ -81,7 +90,9 @@ def stay(system: int, server: int, found: int) -> float:
 @kernel
 def failure(system: int, server: int) -> float:
     """Return when those who are at `server` now will be lost with it; inf where they are not."""
-    return health_of(system, server).until if head_of(system).customers == LOST else math.inf
+    return (
+        health_of(system, server).period_end if head_of(system).failure_fate == CUSTOMERS_LOST else math.inf
+    )
 
 
 @kernel
@@ -98,20 +109,25 @@ def serve_through(system: int, server: int, starts: float, need: float) -> float
     rate, factor = pool_of(system, pool).rate, condition_of(system, pool).factor
     now, left, tries = starts, need, 0
     while True:
-        while health.work_until <= now:
+        while health.work_period_end <= now:
             health.work_period += 1
-            health.work_until += uptime(system, server, health.work_period)
-        while health.slow_until <= now:
+            health.work_period_end += uptime(system, server, health.work_period)
+        while health.slow_period_end <= now:
             health.slow_period += 1
-            health.slow_until += pace(system, server, health.slow_period)
+            health.slow_period_end += pace(system, server, health.slow_period)
         speed = rate * factor if health.slow_period & 1 else rate
-        end = min(health.work_until, health.slow_until)
+        end = min(health.work_period_end, health.slow_period_end)
         up = health.work_period & 1 == 0
         if up and left / speed <= end - now:
             return left / speed if now == starts else now - starts + left / speed
         if end >= failure(system, server):
             return math.inf
         left -= speed * (end - now) if up else 0.0
-        if head.customers == AGAIN and up and end == health.work_until and tries < MOST_TRIES:
+        if (
+            head.failure_fate == CUSTOMERS_RESTART
+            and up
+            and end == health.work_period_end
+            and tries < MOST_TRIES
+        ):
             left, tries = need, tries + 1
         now = end

@@ -7,11 +7,11 @@ from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.messages import held_of, slot_picked
 from pull_env.kernels.random import HALF, LOW, below, peek, pool_of_tick, server_at_random, weighted_pool
 from pull_env.kernels.state import (
-    ARRIVALS,
+    ARRIVAL_STREAM,
     INTEGER,
     LIST,
-    MESSAGES,
-    POLICY,
+    MESSAGE_STREAM,
+    POLICY_STREAM,
     ROUTER,
     SERVER,
     TAKE,
@@ -42,14 +42,14 @@ def fetch_drawn(system: int, chain: int) -> None:
 @kernel
 def fetch_tick(system: int) -> None:
     """Fetch the server whose clock ticks next, and who gets its message, if that is what happens next."""
-    head, drawn = head_of(system), peek(system, ARRIVALS)
-    if drawn & LOW < head.arrival_cut:
+    head, drawn = head_of(system), peek(system, ARRIVAL_STREAM)
+    if drawn & LOW < head.arrival_threshold:
         return
     pool = pool_of_tick(system, drawn & LOW)
     place = pool_of(system, pool)
     prefetch(head.servers + (place.start + below(drawn >> HALF, place.size)) * SERVER_BYTES)
     if head.threshold > 0:
-        router = below(peek(system, MESSAGES) & LOW, head.R)
+        router = below(peek(system, MESSAGE_STREAM) & LOW, head.R)
         prefetch(head.routers + router * ROUTER_BYTES)
         prefetch(head.lists + (router * head.J + pool) * LIST_BYTES)
 
@@ -57,7 +57,7 @@ def fetch_tick(system: int) -> None:
 @kernel
 def fetch_chosen(system: int, chain: int) -> None:
     """Fetch the server that the first step at `chain` draws, or the slot of the message that it takes."""
-    head, step, drawn = head_of(system), step_at(chain, 0), peek(system, POLICY)
+    head, step, drawn = head_of(system), step_at(chain, 0), peek(system, POLICY_STREAM)
     if step.kind == TAKE and held(system, step.pool) > 0:
         k = below(drawn & LOW, held(system, step.pool))
         prefetch(head.slots + slot_picked(system, head.router, step.pool, k) * INTEGER_BYTES)

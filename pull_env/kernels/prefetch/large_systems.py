@@ -1,7 +1,7 @@
 """A large system's memory is fetched before it is needed: random numbers tell what that is, some draws ahead.
 
 Each event touches a server at random. Where servers take more memory than lies close to the processor, a run
-would wait for them most of its time. So a loop that looks AHEAD draws its numbers long before they are used
+would wait for them most of its time. So a loop with PREFETCH draws its numbers long before they are used
 (`stream.bits`), and here is what they will be used for. A wrong guess costs time, and changes nothing.
 """
 
@@ -24,11 +24,11 @@ from pull_env.kernels.random import (
     weighted_router,
 )
 from pull_env.kernels.state import (
-    ARRIVALS,
-    COMING,
-    DRAWN_AHEAD,
+    ARRIVAL_STREAM,
+    COMING_ARRIVALS,
     INTEGER,
-    POLICY,
+    POLICY_STREAM,
+    RING_SIZE,
     SERVER_BYTES,
     head_of,
     integer_at,
@@ -45,33 +45,33 @@ INTEGER_BYTES = INTEGER.itemsize
 @kernel
 def look_ahead(system: int) -> None:
     """Begin to look ahead."""
-    for which in (ARRIVALS, POLICY, COMING):
-        ring_of(system, which).place = ring_of(system, which).end = 0
-    fill_ring(system, ARRIVALS)
-    fill_ring(system, POLICY)
-    for k in range(DRAWN_AHEAD):
-        expect(system, number_ahead(system, ARRIVALS, k).value)
+    for which in (ARRIVAL_STREAM, POLICY_STREAM, COMING_ARRIVALS):
+        ring_of(system, which).next = ring_of(system, which).end = 0
+    fill_ring(system, ARRIVAL_STREAM)
+    fill_ring(system, POLICY_STREAM)
+    for k in range(RING_SIZE):
+        expect(system, number_ahead(system, ARRIVAL_STREAM, k).value)
 
 
 @kernel
 def look_no_further(system: int) -> None:
     """Move the streams back to where they stand for whoever does not look ahead."""
-    rewind(system, ARRIVALS)
-    rewind(system, POLICY)
+    rewind(system, ARRIVAL_STREAM)
+    rewind(system, POLICY_STREAM)
 
 
 @kernel
 def expect(system: int, drawn: Any) -> None:
     """Note the number `drawn` if it will bring a customer."""
-    head, coming = head_of(system), ring_of(system, COMING)
-    number_ahead(system, COMING, coming.end - coming.place).value = drawn
-    coming.end += drawn & LOW < head.arrival_cut  # no branch: it could not be foreseen
+    head, coming = head_of(system), ring_of(system, COMING_ARRIVALS)
+    number_ahead(system, COMING_ARRIVALS, coming.end - coming.next).value = drawn
+    coming.end += drawn & LOW < head.arrival_threshold  # no branch: it could not be foreseen
 
 
 @kernel
 def foresee_tick(system: int) -> None:
     """Fetch the server of the tick drawn last; one of an arrival has none, but to ask would take longer."""
-    drawn = number_ahead(system, ARRIVALS, -1).value
+    drawn = number_ahead(system, ARRIVAL_STREAM, -1).value
     pool = pool_of(system, pool_of_tick(system, drawn & LOW))
     foresee_server(system, pool.start + below(drawn >> HALF, pool.size))
     expect(system, drawn)
@@ -80,7 +80,7 @@ def foresee_tick(system: int) -> None:
 @kernel
 def foresee_drawn(system: int, pool: int, weights: int) -> None:
     """Fetch the server of `pool` that the number drawn last picks, if it will be used for that."""
-    foresee_server(system, drawn_server(system, pool, weights, number_ahead(system, POLICY, -1).value))
+    foresee_server(system, drawn_server(system, pool, weights, number_ahead(system, POLICY_STREAM, -1).value))
 
 
 @kernel
@@ -93,7 +93,7 @@ def foresee_taken(system: int, step: Any) -> None:
 @kernel
 def cell_for(system: int, step: Any, k: int) -> int:
     """Return the address of the cell that names the server `step` takes for the k-th customer to come."""
-    drawn = number_ahead(system, POLICY, k).value
+    drawn = number_ahead(system, POLICY_STREAM, k).value
     slot = slot_chosen(system, router_of_coming(system, k), step.pool, step.order, drawn)
     return head_of(system).slots + max(slot, 0) * INTEGER_BYTES
 
@@ -101,7 +101,7 @@ def cell_for(system: int, step: Any, k: int) -> int:
 @kernel
 def router_of_coming(system: int, k: int) -> Any:
     """Return the router of the k-th customer to come."""
-    return weighted_router(system, number_ahead(system, COMING, k - 1).value >> HALF)
+    return weighted_router(system, number_ahead(system, COMING_ARRIVALS, k - 1).value >> HALF)
 
 
 @kernel

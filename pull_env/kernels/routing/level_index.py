@@ -22,10 +22,10 @@ def count_above(index: int, group: int, level: int) -> int:
 def _swap(index: int, item: int, target: int) -> None:
     """Let `item` change places with whatever stands at position `target`."""
     it = index_at(index, 0)
-    source = integer_at(it.place, item).value
+    source = integer_at(it.position, item).value
     other = integer_at(it.order, target).value
     integer_at(it.order, source).value, integer_at(it.order, target).value = other, item
-    integer_at(it.place, other).value, integer_at(it.place, item).value = source, target
+    integer_at(it.position, other).value, integer_at(it.position, item).value = source, target
 
 
 @kernel

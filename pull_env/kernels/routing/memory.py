@@ -29,7 +29,7 @@ from pull_env.kernels.state import (
     KEEP_VIEW,
     UNLIMITED,
     group_of,
-    has,
+    has_flag,
     head_of,
     integer_at,
     list_of,
@@ -71,7 +71,7 @@ def time_at(system: int, row: int, place: int) -> Any:
 @kernel
 def place_of_known(system: int, row: int, server: int) -> int:
     """Return the place of `server`, -1 if it is not remembered."""
-    if has(system, COMPLETE):
+    if has_flag(system, COMPLETE):
         return server
     place = -1
     for k in range(0, head_of(system).M, LANES):
@@ -120,31 +120,31 @@ def note_assignment(system: int, router: int, server: int) -> None:
 @kernel
 def note_change(system: int, router: int, pool: int) -> None:
     """Let `router` look for its best server of `pool` anew, of every pool where one group holds all."""
-    if has(system, KEEP_VIEW):
+    if has_flag(system, KEEP_VIEW):
         together = head_of(system).G == 1
         for j in range(0 if together else pool, head_of(system).J if together else pool + 1):
-            list_of(system, router, j).best = UNKNOWN
+            list_of(system, router, j).best_entry = UNKNOWN
 
 
 @kernel
 def look_back(system: int, router: int, pool: int) -> Any:
     """Return what `router` holds and knows of `pool`: its best server, too, of which it keeps a view."""
     mine = list_of(system, router, pool)
-    if mine.best == UNKNOWN:
+    if mine.best_entry == UNKNOWN:
         row = memory_of(system, router, group_of(system, pool))
-        mine.best = best_place(system, router, pool)
-        if mine.best >= 0:
-            mine.least = length_at(system, row, mine.best).value
-            mine.when = time_at(system, row, mine.best).value
+        mine.best_entry = best_place(system, router, pool)
+        if mine.best_entry >= 0:
+            mine.best_queue = length_at(system, row, mine.best_entry).value
+            mine.best_time = time_at(system, row, mine.best_entry).value
     return mine
 
 
 @kernel
 def forget_all(system: int, router: int) -> None:
     """Forget all that `router` remembers; one that remembers every server takes them to be empty."""
-    if not has(system, KEEP_MEMORY):
+    if not has_flag(system, KEEP_MEMORY):
         return
-    head, complete = head_of(system), has(system, COMPLETE)
+    head, complete = head_of(system), has_flag(system, COMPLETE)
     for group in range(head.G):
         row = memory_of(system, router, group)
         for place in range(head.M):
@@ -166,7 +166,7 @@ def best_place(system: int, router: int, pool: int) -> int:
     """
     row = memory_of(system, router, group_of(system, pool))
     start, end = 0, head_of(system).M
-    if has(system, COMPLETE):
+    if has_flag(system, COMPLETE):
         start, end = pool_of(system, pool).start, pool_of(system, pool).start + pool_of(system, pool).size
     place, least, freshest = -1, UNLIMITED, LATEST
     for k in range(start // LANES * LANES, end, LANES):

@@ -10,7 +10,17 @@ from pull_env.kernels.faults.entry import ASK, aside
 from pull_env.kernels.messages import contains
 from pull_env.kernels.random import bits, drawn_server
 from pull_env.kernels.routing.probe_answers import note_answer
-from pull_env.kernels.state import POLICY, RATE, TROUBLED, asked_of, has, head_of, law_of, pool_of, server_of
+from pull_env.kernels.state import (
+    FAULTS,
+    POLICY_STREAM,
+    RATE,
+    has_flag,
+    head_of,
+    history_of,
+    pool_of,
+    probed_of,
+    server_of,
+)
 
 
 @kernel
@@ -23,15 +33,15 @@ def search(system: int, router: int, step: Any) -> int:
     best, least, asked = -1, math.inf, 0
     while asked < at_most:
         pool = most_promising(system, router, asked) if asked > 0 else -1
-        if best >= 0 and pool >= 0 and least <= law_of(system, router, pool).reservation:
+        if best >= 0 and pool >= 0 and least <= history_of(system, router, pool).reservation:
             break
-        server = drawn_server(system, pool, RATE, bits(system, POLICY))
-        while contains(head_of(system).asked, asked, server):
-            server = drawn_server(system, pool, RATE, bits(system, POLICY))
-        asked_of(system, asked).value = server
+        server = drawn_server(system, pool, RATE, bits(system, POLICY_STREAM))
+        while contains(head_of(system).probed, asked, server):
+            server = drawn_server(system, pool, RATE, bits(system, POLICY_STREAM))
+        probed_of(system, asked).value = server
         asked += 1
-        head_of(system).answers = asked
-        if not has(system, TROUBLED):
+        head_of(system).probed_count = asked
+        if not has_flag(system, FAULTS):
             head_of(system).probes += 2
         elif aside(system, ASK, server, 1) == 0.0:
             continue
@@ -40,7 +50,7 @@ def search(system: int, router: int, step: Any) -> int:
         wait = queue / pool_of(system, pool).rate
         best = server if wait < least else best
         least = min(wait, least)
-    return best if best >= 0 else int(asked_of(system, 0).value)  # nobody answered
+    return best if best >= 0 else int(probed_of(system, 0).value)  # nobody answered
 
 
 @kernel
@@ -48,7 +58,7 @@ def most_promising(system: int, router: int, asked: int) -> int:
     """Return the pool of least reservation wait, of those with servers that were not asked."""
     pool, least = -1, math.inf
     for j in range(head_of(system).J):
-        wait = law_of(system, router, j).reservation
+        wait = history_of(system, router, j).reservation
         if (pool < 0 or wait < least) and asked_in(system, j, asked) < pool_of(system, j).size:
             pool, least = j, wait
     return pool
@@ -59,5 +69,5 @@ def asked_in(system: int, pool: int, asked: int) -> int:
     """Return how many of the first `asked` servers asked are of `pool`."""
     count = 0
     for k in range(asked):
-        count += server_of(system, asked_of(system, k).value).pool == pool
+        count += server_of(system, probed_of(system, k).value).pool == pool
     return count

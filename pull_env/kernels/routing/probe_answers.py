@@ -1,7 +1,7 @@
-"""What the answers of servers tell a router: running means for its view, and a law of waits to search by.
+"""What a router learns from answers: running means to observe, and a distribution of waits to search by.
 
-The law of a pool is that of its last ANSWERS answers, each as likely as the others; it follows load and speed
-as they change, and assumes nothing about queues. The reservation wait that goes with it is kept up to date.
+The distribution is that of a pool's last HISTORY_LENGTH answers, each equally likely: it follows load and
+speed as they change, and assumes nothing about queues. The reservation wait is derived from it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.routing.memory import remember
 from pull_env.kernels.state import (
-    ANSWERS,
-    KEEP_LAW,
+    HISTORY_LENGTH,
+    KEEP_HISTORY,
     KEEP_MEMORY,
     KEEP_VIEW,
     answer_of,
-    has,
-    law_of,
+    has_flag,
+    history_of,
     list_of,
     pool_of,
     server_of,
@@ -30,17 +30,17 @@ RECENT = 1 / 16  # weight of the latest in a router's running means
 @kernel
 def note_answer(system: int, router: int, server: int, queue: int, step: Any) -> None:
     """Keep what an answer tells the router; a probe that recalls remembers its answers at its end."""
-    if has(system, KEEP_MEMORY) and not step.recall:
+    if has_flag(system, KEEP_MEMORY) and not step.recall:
         remember(system, router, server, queue)
     pool = server_of(system, server).pool
-    if has(system, KEEP_VIEW):
+    if has_flag(system, KEEP_VIEW):
         mine = list_of(system, router, pool)
-        mine.answer += RECENT * (queue / pool_of(system, pool).rate - mine.answer)
-        mine.idle += RECENT * ((1.0 if queue == 0 else 0.0) - mine.idle)
-    if has(system, KEEP_LAW):
-        law = law_of(system, router, pool)
-        answer_of(system, router, pool, law.told % ANSWERS).value = queue
-        law.told += 1
+        mine.probed_wait += RECENT * (queue / pool_of(system, pool).rate - mine.probed_wait)
+        mine.probed_idle += RECENT * ((1.0 if queue == 0 else 0.0) - mine.probed_idle)
+    if has_flag(system, KEEP_HISTORY):
+        law = history_of(system, router, pool)
+        answer_of(system, router, pool, law.count % HISTORY_LENGTH).value = queue
+        law.count += 1
         rate = pool_of(system, pool).rate
         law.reservation = reservation(system, router, pool, step.price * rate) / rate
 
@@ -53,7 +53,7 @@ def reservation(system: int, router: int, pool: int, price: float) -> float:
     queues are shorter than s; as the expectation is convex, and linear between queues, it stops at the exact
     value, after no more steps than there are answers.
     """
-    count = min(law_of(system, router, pool).told, ANSWERS)
+    count = min(history_of(system, router, pool).count, HISTORY_LENGTH)
     s, before = math.inf, count + 1
     while True:
         total, shorter = 0, 0

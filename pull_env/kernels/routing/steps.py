@@ -15,19 +15,20 @@ from pull_env.kernels.routing.memory import length_at, recall, remember, time_at
 from pull_env.kernels.routing.optimal_search import search
 from pull_env.kernels.routing.probe_answers import note_answer
 from pull_env.kernels.state import (
-    AHEAD,
     BY_DELAY,
     BY_QUEUE_THEN_SPEED,
     BY_WORK,
     CALENDAR,
     CYCLE,
+    FAULTS,
     INSPECT,
-    KEEP_LAW,
+    KEEP_HISTORY,
     KEEP_MEMORY,
     KEEP_QUEUE_INDEX,
     LAST,
     LOOKUP,
-    POLICY,
+    POLICY_STREAM,
+    PREFETCH,
     PROBE,
     RATE,
     RECALL,
@@ -35,17 +36,16 @@ from pull_env.kernels.state import (
     SEND,
     STALE,
     TAKE,
-    TROUBLED,
-    asked_of,
-    has,
+    has_flag,
     head_of,
     integer_at,
     list_of,
     memory_of,
     pool_of,
+    probed_of,
     router_of,
     server_of,
-    silent_of,
+    unanswered_of,
     work_of,
 )
 
@@ -59,17 +59,17 @@ def serve(system: int, router: int, step: Any) -> int:
         return probe(system, router, step)
     if step.kind == SEND:
         return send(system, step)
-    if has(system, KEEP_QUEUE_INDEX) and step.kind == INSPECT:
+    if has_flag(system, KEEP_QUEUE_INDEX) and step.kind == INSPECT:
         return inspect(system, step)
     if step.kind == CYCLE:
         return cycle(system, router, step)
-    if has(system, KEEP_MEMORY) and step.kind == RECALL:
+    if has_flag(system, KEEP_MEMORY) and step.kind == RECALL:
         return recall(system, router, step.pool)
     if step.kind == LAST:
-        return int(router_of(system, router).last)
+        return int(router_of(system, router).last_announced)
     if step.kind == LOOKUP:
         return look_up(system, step)
-    if has(system, KEEP_LAW) and step.kind == SEARCH:
+    if has_flag(system, KEEP_HISTORY) and step.kind == SEARCH:
         return search(system, router, step)
     return -1
 
@@ -82,13 +82,13 @@ def take(system: int, router: int, step: Any) -> int:
     That is when `assign` withdraws it; a stale message is used up at once. It promises a length below the
     threshold, and that is what the router remembers.
     """
-    if has(system, AHEAD):
+    if has_flag(system, PREFETCH):
         foresee_taken(system, step)
     server = choose(system, router, step.pool, step.order)
     if server >= 0:
-        if has(system, STALE):
+        if has_flag(system, STALE):
             drop(system, router, server)
-        if has(system, KEEP_MEMORY):
+        if has_flag(system, KEEP_MEMORY):
             remember(system, router, server, head_of(system).threshold - 1)
     return server
 
@@ -96,8 +96,8 @@ def take(system: int, router: int, step: Any) -> int:
 @kernel
 def send(system: int, step: Any) -> int:
     """Choose a server at random."""
-    server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
-    if has(system, AHEAD):
+    server = drawn_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
+    if has_flag(system, PREFETCH):
         foresee_drawn(system, step.pool, step.weights)
     return server
 
@@ -109,17 +109,17 @@ def probe(system: int, router: int, step: Any) -> int:
     at_most = step.at_most if step.replace else min(step.at_most, population)
     best, least, speed, asked = -1, math.inf, 0.0, 0
     while asked < at_most:
-        server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
-        while not step.replace and contains(head_of(system).asked, asked, server):
-            server = drawn_server(system, step.pool, step.weights, bits(system, POLICY))
-        if has(system, AHEAD):
+        server = drawn_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
+        while not step.replace and contains(head_of(system).probed, asked, server):
+            server = drawn_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
+        if has_flag(system, PREFETCH):
             foresee_drawn(system, step.pool, step.weights)
-        asked_of(system, asked).value = server
+        probed_of(system, asked).value = server
         asked += 1
-        head_of(system).answers = asked
-        if has(system, TROUBLED):
+        head_of(system).probed_count = asked
+        if has_flag(system, FAULTS):
             answers = aside(system, ASK, server, step.stop_at >= 0.0) != 0.0
-            silent_of(system, asked - 1).value = not answers
+            unanswered_of(system, asked - 1).value = not answers
             if not answers:
                 continue
         else:
@@ -128,7 +128,7 @@ def probe(system: int, router: int, step: Any) -> int:
         rate = pool_of(system, pool).rate
         note_answer(system, router, server, queue, step)
         value = promise(queue, rate, step.rank)
-        if has(system, CALENDAR) and step.rank == BY_WORK:
+        if has_flag(system, CALENDAR) and step.rank == BY_WORK:
             value = work_left(system, server)
         faster = (value == least) & (rate > speed) & (step.rank == BY_QUEUE_THEN_SPEED)
         better = (value < least) | faster  # no branch: it could not be foreseen
@@ -137,11 +137,11 @@ def probe(system: int, router: int, step: Any) -> int:
         speed = rate if better else speed
         if step.stop_at >= 0.0 and queue / rate <= step.stop_at:
             break
-    if has(system, KEEP_MEMORY) and step.recall:
+    if has_flag(system, KEEP_MEMORY) and step.recall:
         best = better_remembered(system, router, step, best, asked)
         remember_answers(system, router, asked)
-    if has(system, TROUBLED) and best < 0:
-        best = int(asked_of(system, 0).value)  # nobody answered
+    if has_flag(system, FAULTS) and best < 0:
+        best = int(probed_of(system, 0).value)  # nobody answered
     return best
 
 
@@ -149,8 +149,8 @@ def probe(system: int, router: int, step: Any) -> int:
 def remember_answers(system: int, router: int, asked: int) -> None:
     """Remember the servers just asked: at the end, as entries that make room were to be considered."""
     for k in range(asked):
-        server = asked_of(system, k).value
-        if has(system, TROUBLED) and silent_of(system, k).value:
+        server = probed_of(system, k).value
+        if has_flag(system, FAULTS) and unanswered_of(system, k).value:
             continue
         remember(system, router, server, server_of(system, server).queue)
 
@@ -183,7 +183,7 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
                 slower = step.rank == BY_QUEUE_THEN_SPEED and rate < speed
                 if slower or (not faster and when <= fresh):
                     continue
-            if not contains(head_of(system).asked, asked, server):
+            if not contains(head_of(system).probed, asked, server):
                 best, least, speed, fresh = server, value, rate, when
     return best
 
@@ -191,7 +191,7 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
 @kernel
 def work_left(system: int, server: int) -> float:
     """Return the unfinished work at `server` in time units (calendar clock)."""
-    return max(work_of(system, server).clear - head_of(system).now, 0.0)
+    return max(work_of(system, server).work_end - head_of(system).now, 0.0)
 
 
 @kernel
@@ -202,12 +202,12 @@ def inspect(system: int, step: Any) -> int:
     """
     head = head_of(system)
     head.probes += 2 * head.n
-    head.answers = -1
-    if has(system, TROUBLED):
-        head.asking += 2.0 * head.delay  # full information is never lost, and takes a mean time
-        if head.closed > 0:
+    head.probed_count = -1
+    if has_flag(system, FAULTS):
+        head.probe_time += 2.0 * head.delay  # full information is never lost, and takes a mean time
+        if head.closed_servers > 0:
             return int(aside(system, BEST_OPEN, step.rank, 0))
-    if has(system, CALENDAR) and step.rank == BY_WORK and not any_idle(system):
+    if has_flag(system, CALENDAR) and step.rank == BY_WORK and not any_idle(system):
         return least_work(system)
     J, index = head_of(system).J, head_of(system).by_queue
     least, speed = merit(system, 0, step.rank)
@@ -219,7 +219,7 @@ def inspect(system: int, step: Any) -> int:
     for j in range(J):
         if merit(system, j, step.rank) == (least, speed):
             ties += count_lowest(index, j)
-    k = below(bits(system, POLICY) & LOW, ties)
+    k = below(bits(system, POLICY_STREAM) & LOW, ties)
     for j in range(J):
         if merit(system, j, step.rank) == (least, speed):
             if k < count_lowest(index, j):
@@ -255,9 +255,9 @@ def look_up(system: int, step: Any) -> int:
     """Look at the servers that `step` pays for, and return what the table holds for their queue lengths."""
     head, at = head_of(system), 0
     head.probes += 2 * step.at_most
-    head.answers = -1
-    if has(system, TROUBLED) and step.at_most > 0:
-        head.asking += 2.0 * head.delay
+    head.probed_count = -1
+    if has_flag(system, FAULTS) and step.at_most > 0:
+        head.probe_time += 2.0 * head.delay
     for server in range(head.n):
         limit = integer_at(head.limits, server).value
         at = at * (limit + 1) + min(server_of(system, server).queue, limit)
@@ -274,7 +274,7 @@ def least_work(system: int) -> int:
             least, ties = work, 1
         elif work == least:
             ties += 1
-    k = below(bits(system, POLICY) & LOW, ties)
+    k = below(bits(system, POLICY_STREAM) & LOW, ties)
     for server in range(head_of(system).n):
         if work_left(system, server) == least:
             if k == 0:

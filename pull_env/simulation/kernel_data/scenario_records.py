@@ -14,31 +14,31 @@ from pull_env.scenario.faults import Faults, News
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.kernel_data.state_arrays import Array, whole_lanes
 
-FATES = {"wait": state.WAIT, "lost": state.LOST, "restart": state.AGAIN}
+FATES = {"wait": state.CUSTOMERS_WAIT, "lost": state.CUSTOMERS_LOST, "restart": state.CUSTOMERS_RESTART}
 
 
-def head_record(scenario: Scenario, announce: Announce | None, memory: Memory, traits: int) -> Array:
+def head_record(scenario: Scenario, announce: Announce | None, memory: Memory, flags: int) -> Array:
     """Return the constants of a run and the sizes, (1,) HEAD."""
-    head, calendar = np.zeros(1, state.HEAD), bool(traits & state.CALENDAR)
+    head, calendar = np.zeros(1, state.HEAD), bool(flags & state.CALENDAR)
     n, J = scenario.servers, len(scenario.pools)
     total = scenario.total_arrival_rate + scenario.capacity
-    head["n"], head["J"], head["R"], head["traits"] = n, J, scenario.routers, traits
+    head["n"], head["J"], head["R"], head["flags"] = n, J, scenario.routers, flags
     head["G"], remembered = (J, memory.size) if memory.by_pool else (1, min(memory.size, n))
     head["M"] = whole_lanes(remembered)
     head["Q"] = tally.BINS if calendar else state.LEVELS
-    head["tick"] = 1.0 if calendar else 1.0 / total
-    head["arrival_cut"] = round(scenario.total_arrival_rate / total * 2**32)
+    head["time_step"] = 1.0 if calendar else 1.0 / total
+    head["arrival_threshold"] = round(scenario.total_arrival_rate / total * 2**32)
     if announce is not None:
-        head["threshold"], head["recipient"] = (
+        head["threshold"], head["recipient_sample"] = (
             announce.threshold,
             min(announce.sample or 0, scenario.routers),
         )
-    if traits & state.TROUBLED:
+    if flags & state.FAULTS:
         news, troubles = scenario.news or News(), scenario.faults or Faults()
         head["delay"], head["random_delay"] = news.delay, news.delay > 0 and news.law == "exponential"
         head["loss"], head["timeout"] = round(news.loss * 2**32), news.patience
         head["repeat"], head["restart"] = news.repeat or np.inf, troubles.restart or np.inf
-        head["customers"], head["drainings"] = FATES[troubles.customers], len(drain_records(scenario))
+        head["failure_fate"], head["drain_count"] = FATES[troubles.customers], len(drain_records(scenario))
     return head
 
 
@@ -50,18 +50,21 @@ def pool_records(scenario: Scenario, head: Array) -> Array:
     pools["buffer"] = [state.UNLIMITED if pool.buffer is None else pool.buffer for pool in scenario.pools]
     pools["start"] = np.cumsum(pools["size"]) - pools["size"]
     pools["service_time"] = 1.0 / pools["rate"]
-    share, cut = np.cumsum(pools["size"] * pools["rate"]) / scenario.capacity, float(head["arrival_cut"][0])
-    pools["until"] = np.rint(cut + share * (2**32 - cut)).astype(np.uint64)
+    share, cut = (
+        np.cumsum(pools["size"] * pools["rate"]) / scenario.capacity,
+        float(head["arrival_threshold"][0]),
+    )
+    pools["cumulative_threshold"] = np.rint(cut + share * (2**32 - cut)).astype(np.uint64)
     return pools
 
 
 def router_records(scenario: Scenario, tick: float) -> Array:
     """Return the routers at the start, (R,) ROUTER, whose clock ticks every `tick` time units."""
     routers, shares = np.zeros(scenario.routers, state.ROUTER), np.array(scenario.router_shares)
-    routers["cut"], routers["alias"] = stream.alias_columns(shares)
+    routers["alias_threshold"], routers["alias"] = stream.alias_columns(shares)
     with np.errstate(divide="ignore"):  # a share of 0: no arrival is ever expected
-        routers["gap"] = 1 / (shares * scenario.total_arrival_rate * tick)
-    routers["last"] = -1
+        routers["recent_gap"] = 1 / (shares * scenario.total_arrival_rate * tick)
+    routers["last_announced"] = -1
     return routers
 
 

@@ -28,7 +28,7 @@ class Index:
     record: Array  # (1,) INDEX
     lowest: Array  # (groups,) int64
     order: Array  # (items,) int32
-    place: Array  # (items,) int32
+    position: Array  # (items,) int32
     above: Array  # (groups, levels + 1) int32
 
     @classmethod
@@ -39,7 +39,7 @@ class Index:
             record=np.zeros(1, state.INDEX),
             lowest=np.zeros(len(sizes), np.int64),
             order=np.zeros(items, np.int32),
-            place=np.zeros(items, np.int32),
+            position=np.zeros(items, np.int32),
             above=np.zeros((len(sizes), levels + 1), np.int32),
         )
 
@@ -51,7 +51,7 @@ class Index:
 
     def fill(self, sizes: list[int]) -> None:
         """Let all items stand at level 0, the groups of `sizes` side by side; all arrays must hold 0."""
-        self.order[:] = self.place[:] = np.arange(self.order.size)
+        self.order[:] = self.position[:] = np.arange(self.order.size)
         self.above[:, 0] = sizes
 
 
@@ -66,29 +66,31 @@ class Arrays:
     pools: Array  # (J,) POOL
     routers: Array  # (R,) ROUTER
     lists: Array  # (R, J) LIST
-    short_law: Array  # (SHORT, J) int64  accepted customers by queue found (Markov) or by bin of their wait
+    short_histogram: (
+        Array  # (SHORT_BINS, J) int64  accepted customers by queue found (Markov) or by bin of their wait
+    )
     memory: Array  # (R, G) of `state.memory_row`  G groups of servers: the pools, or all in one
-    laws: Array  # (R, J) LAW
+    histories: Array  # (R, J) HISTORY
     servers: Array  # (n,) SERVER
     messages: Array  # (R, n) int32  where messages may be stale: their slots, -1: not held
     ages: Array  # (n,) AGE by server; where messages may be stale: (R n,) by router and server
     slots: Array  # (R, n) int32  servers whose messages a router holds, pool by pool
-    asked: Array  # (largest at_most,) int32  servers probed for the customer at hand, or for the last one
-    silent: Array  # (largest at_most,) int32  troubled: 1: that server did not answer
+    probed: Array  # (largest at_most,) int32  servers probed for the customer at hand, or for the last one
+    unanswered: Array  # (largest at_most,) int32  troubled: 1: that server did not answer
     sampled: Array  # (announce.sample,) int32  routers sampled by the server that announced itself last
     limits: Array  # (n,) int32  longest queues that the table of `Lookup` tells apart
     table: Array  # (product of limits + 1,) int32  its servers
     by_queue: Index  # servers of a pool by queue length
     by_held: Index  # routers by messages held (one group)
     work: Array  # (n,) WORK
-    heap: Array  # (n,) HEAP  next departures of servers that work, a heap by (due, server)
+    departure_heap: Array  # (n,) HEAP  next departures of servers that work, a heap by (due, server)
     conditions: Array  # (J,) CONDITION
     health: Array  # (n,) HEALTH
     drains: Array  # (drains,) DRAIN
-    long_law: Array  # (Q - SHORT, J) int64  the others
+    long_histogram: Array  # (Q - SHORT_BINS, J) int64  the others
     rings: Array  # (STREAMS + 1,) RING  random numbers drawn ahead; the last: COMING
     waiting: Array  # (cells,) CELL  requirements of customers in queue, linked by server
-    soon: Array  # (cells,) HEAP  events that are no departures
+    event_heap: Array  # (cells,) HEAP  events that are no departures
     events: Array  # (cells,) EVENT  what they are, the free ones linked
     gaps: Array  # (F,) float64  times between the arrivals that come next
     sizes: Array  # (F,) float64  their service requirements, mean 1
@@ -105,10 +107,12 @@ class Arrays:
                 value.link()
             head[name] = (value.record if isinstance(value, Index) else value).ctypes.data
         self._link_sizes()
-        if head["traits"] & state.TROUBLED:
-            from pull_env.kernels.faults.dispatch import troubles  # compiled only where it is needed
+        if head["flags"] & state.FAULTS:
+            from pull_env.kernels.faults.dispatch import (
+                dispatch_operation,
+            )  # compiled only where it is needed
 
-            head["troubles"] = address(troubles)
+            head["fault_entry"] = address(dispatch_operation)
 
     def link_fed(self) -> None:
         """Write the addresses of the arrays FED into the head: all of them take ten times as long."""
@@ -119,7 +123,7 @@ class Arrays:
 
     def _link_sizes(self) -> None:
         """Write to the head how long the arrays are that are replaced as the run goes on."""
-        self.head["F"], self.head["cells"] = self.gaps.size, self.events.size
+        self.head["F"], self.head["event_cells"] = self.gaps.size, self.events.size
 
     def gather(self, room: Array | None = None) -> None:
         """Move the small arrays side by side into `room`, (bytes,) uint8, from a cache line on.
@@ -136,7 +140,7 @@ class Arrays:
             self._set(owner, name, place)
         self._small = [(owner, name, self._get(owner, name), first) for owner, name, _, first in self._small]
         self._large = [(owner, name) for owner, name, array in self._parts() if array.nbytes > SMALL]
-        self._by_level = ("above",) if self.head["traits"][0] & state.CALENDAR else ("long_law", "above")
+        self._by_level = ("above",) if self.head["flags"][0] & state.CALENDAR else ("long_histogram", "above")
         self.link()
 
     def twin(self, room: Array) -> Arrays:
@@ -164,9 +168,9 @@ class Arrays:
         return self.head["streams"][0]  # type: ignore[no-any-return]
 
     @property
-    def law(self) -> Array:
+    def histogram(self) -> Array:
         """The accepted customers by queue found (Markov) or by bin of their wait (calendar), (Q, J) int64."""
-        return np.concatenate([self.short_law, self.long_law])[: int(self.head["Q"][0])]
+        return np.concatenate([self.short_histogram, self.long_histogram])[: int(self.head["Q"][0])]
 
     def extent(self) -> int:
         """Return how many bytes the small arrays take side by side."""
@@ -260,7 +264,7 @@ def bare(name: str, array: Array) -> Array:
 
 def levels(name: str, array: Array) -> Array:
     """Return a long law, or `above` of an index, with the levels first, (levels, groups)."""
-    return array if name == "long_law" else array.T
+    return array if name == "long_histogram" else array.T
 
 
 def wipe(levels: Array) -> None:
@@ -277,6 +281,6 @@ def wipe(levels: Array) -> None:
 
 
 ADDRESSES = tuple(each.name for each in fields(Arrays) if each.name not in ("head", "room"))
-INDEX_ADDRESSES = ("lowest", "order", "place", "above")
+INDEX_ADDRESSES = ("lowest", "order", "position", "above")
 PLACES = {name: state.HEAD.fields[name][1] // 8 for name in ADDRESSES}  # type: ignore[index]  # words of the head
-FED = ("waiting", "soon", "events", "gaps", "sizes", "fed_routers", "fed_phases")
+FED = ("waiting", "event_heap", "events", "gaps", "sizes", "fed_routers", "fed_phases")

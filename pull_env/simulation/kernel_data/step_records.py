@@ -79,7 +79,7 @@ def needs_calendar(steps: tuple[Step, ...]) -> bool:
     return any(getattr(step, "rank", None) == "work" for step in steps)
 
 
-def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
+def required_flags(steps: tuple[Step, ...], announce: Announce | None) -> int:
     """Return the KEEP_* bits of what `steps` and `announce` read."""
     bits = 0
     if any(isinstance(step, Take) and step.order == "oldest" for step in steps):
@@ -89,18 +89,20 @@ def keeps(steps: tuple[Step, ...], announce: Announce | None) -> int:
     if announce is not None and announce.recipient == "fewest" and announce.sample is None:
         bits |= state.KEEP_ROUTER_INDEX
     if any(isinstance(step, Search) for step in steps):
-        bits |= state.KEEP_LAW
+        bits |= state.KEEP_HISTORY
     if any(isinstance(step, Recall) or getattr(step, "recall", False) for step in steps):
         bits |= state.KEEP_MEMORY
     return bits
 
 
-def rules(announce: Announce | None, complete: bool, calendar: bool, troubled: bool) -> int:
-    """Return the traits of a run that are no KEEP_* bits."""
-    traits = state.COMPLETE * complete | state.CALENDAR * calendar | state.TROUBLED * troubled
+def protocol_flags(announce: Announce | None, complete: bool, calendar: bool, troubled: bool) -> int:
+    """Return the flags of a run that are no KEEP_* bits."""
+    flags = state.COMPLETE * complete | state.CALENDAR * calendar | state.FAULTS * troubled
     if announce is not None:
-        traits |= state.STALE * (not announce.withdraw) | state.CHOOSY * (announce.recipient == "fewest")
-    return traits
+        flags |= state.STALE * (not announce.withdraw) | state.CHOOSES_ROUTER * (
+            announce.recipient == "fewest"
+        )
+    return flags
 
 
 def widest(steps: tuple[Step, ...], scenario: Scenario) -> int:

@@ -76,9 +76,9 @@ class Constants:
     """What the kernels need to know and never changes: equal envs share it."""
 
     chains: Array  # (A, CHAIN_STEPS) STEP  what the actions mean
-    doubtful: Array  # (D,) DOUBT  actions that are not always real
-    gaps: Array  # (R,) float64  nominal mean time between a router's arrivals, in ticks
-    aspects: Array  # (J,) ASPECT  how a pool is observed
+    conditional: Array  # (D,) CONDITIONAL_ACTION  actions that are not always real
+    nominal_gaps: Array  # (R,) float64  nominal mean time between a router's arrivals, in ticks
+    pool_scalings: Array  # (J,) POOL_SCALING  how a pool is observed
     observation: Array  # (L,) float32  the entries that never change, else 0
     mask: Array  # (A,) int8  1: always real
 
@@ -87,24 +87,24 @@ class Constants:
     def of(cls, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> Constants:
         """Return those of an env; for the arguments see `View`."""
         chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
-        doubtful, ends = doubts(catalog, len(scenario.pools))
+        conditional, ends = conditional_actions(catalog, len(scenario.pools))
         mask = np.ones(len(catalog), np.int8)
-        mask[doubtful["action"]] = 0
+        mask[conditional["action"]] = 0
         return cls(
             chains=chains.reshape(len(catalog), observe.CHAIN_STEPS),
-            doubtful=doubtful,
-            gaps=nominal_gaps(scenario, tick),
-            aspects=aspects(scenario, tick, ends),
+            conditional=conditional,
+            nominal_gaps=nominal_gaps(scenario, tick),
+            pool_scalings=pool_scalings(scenario, tick, ends),
             observation=constant_entries(scenario, with_state),
             mask=mask,
         )
 
 
-def doubts(catalog: tuple[Step, ...], pools: int) -> tuple[Array, list[int]]:
+def conditional_actions(catalog: tuple[Step, ...], pools: int) -> tuple[Array, list[int]]:
     """Return the actions that are not always real and what they need, those that mean one pool first.
 
     Returns:
-        The actions, (D,) DOUBT, and where those end that mean pool 0, 1, ...
+        The actions, (D,) CONDITIONAL_ACTION, and where those end that mean pool 0, 1, ...
     """
     needs = {Take: observe.HELD, Recall: observe.KNOWN, Last: observe.ANNOUNCED}
     rows, ends = [], []
@@ -115,16 +115,16 @@ def doubts(catalog: tuple[Step, ...], pools: int) -> tuple[Array, list[int]]:
             if not step.total and getattr(step, "pool", None) == pool
         ]
         ends.append(len(rows))
-    return np.array(rows, observe.DOUBT), ends[:-1]
+    return np.array(rows, observe.CONDITIONAL_ACTION), ends[:-1]
 
 
-def aspects(scenario: Scenario, tick: float, ends: list[int]) -> Array:
-    """Return how every pool is observed, (J,) ASPECT."""
+def pool_scalings(scenario: Scenario, tick: float, ends: list[int]) -> Array:
+    """Return how every pool is observed, (J,) POOL_SCALING."""
     service = mean_service_time(scenario)
     rows = zip(scenario.pools, [0, *ends], ends, strict=False)
     return np.array(
         [(1.0, pool.rate * service, service / tick, service, first, end) for pool, first, end in rows],
-        observe.ASPECT,
+        observe.POOL_SCALING,
     )
 
 
@@ -202,7 +202,10 @@ class View(Sight):
         self._constants = Constants.of(scenario, catalog, tick, with_state)
         super().__init__(scenario, observation_size(scenario, with_state), len(catalog))
         self.observation[:], self.mask[:] = self._constants.observation, self._constants.mask
-        self.record["doubts"], self.record["with_state"] = self._constants.doubtful.size, with_state
+        self.record["conditional_count"], self.record["with_state"] = (
+            self._constants.conditional.size,
+            with_state,
+        )
 
     @property
     def chains(self) -> Array:
@@ -225,7 +228,7 @@ class View(Sight):
 
     def _link(self) -> None:
         super()._link()
-        for name in ("chains", "doubtful", "gaps", "aspects"):
+        for name in ("chains", "conditional", "nominal_gaps", "pool_scalings"):
             self.record[name] = getattr(self._constants, name).ctypes.data
 
 
