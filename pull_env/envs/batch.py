@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.envs.batch_threads import Crew
+from pull_env.envs.batch_threads import BatchThreads
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.envs.batch import BATCH, write_all
 from pull_env.kernels.envs.observe import OUTCOME, VIEW
@@ -45,7 +45,7 @@ class Batch:
         """
         bounds = np.linspace(0, size, min(workers or threads(size), size) + 1).astype(int).tolist()
         self.chunks = list(pairwise(bounds))  # of envs, one for each thread
-        self._crew: Crew | None = None
+        self._threads: BatchThreads | None = None
         self.actions, self.left = np.zeros(size, np.int64), np.zeros(size, np.int64)
         self.observations = np.zeros((size, first._view.observation.size), np.float32)
         self.masks = np.zeros((size, first._view.mask.size), np.int8)
@@ -73,16 +73,16 @@ class Batch:
         return np.ndarray((), self._layout, answer)
 
     def act(self, answer: Array) -> tuple[int, int]:
-        """Move all envs, and write what they show to `answer`; see `Crew.act`."""
-        if self._crew is None:
-            self._crew = Crew(self._address, self.chunks)
-        return self._crew.act(answer)
+        """Move all envs, and write what they show to `answer`; see `BatchThreads.step`."""
+        if self._threads is None:
+            self._threads = BatchThreads(self._address, self.chunks)
+        return self._threads.step(answer)
 
     def feed(self, k: int, answer: Array) -> None:
         """Move env `k`, whose calendar clock had no customers left."""
-        assert self._crew is not None
+        assert self._threads is not None
         self.envs[k].simulator.supply()
-        self._crew.act_one(k, answer)
+        self._threads.step_one(k, answer)
 
     def restart(self, k: int, **arguments: Any) -> None:
         """Reset env `k`."""
@@ -111,13 +111,13 @@ class Batch:
 
     def close(self) -> None:
         """Let the threads go."""
-        if self._crew is not None:
-            self._crew.close()
-            self._crew = None
+        if self._threads is not None:
+            self._threads.close()
+            self._threads = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the threads out of copies, which start their own, and the systems, copied with the envs."""
-        return {**self.__dict__, "_crew": None, "_systems": None}
+        return {**self.__dict__, "_threads": None, "_systems": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         """Take over copied or unpickled arrays, which lie elsewhere than the originals."""

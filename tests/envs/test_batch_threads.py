@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from pull_env.envs import batch_threads as crew
+from pull_env.envs import batch_threads
 from pull_env.envs.vector import RouterVectorEnv
-from pull_env.kernels.envs.batch_threads import ASLEEP
+from pull_env.kernels.envs.batch_threads import SLEEPING
 
 
 def threads():
@@ -23,9 +23,9 @@ def wait_until(condition):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("patience", [0, 1, 20_000])
-def test_a_thread_that_slept_carries_out_the_next_order(patience, monkeypatch):
-    monkeypatch.setattr(crew, "PATIENCE", patience)
+@pytest.mark.parametrize("spin_limit", [0, 1, 20_000])
+def test_a_worker_that_slept_runs_the_next_task(spin_limit, monkeypatch):
+    monkeypatch.setattr(batch_threads, "SPIN_LIMIT", spin_limit)
     one, many = (RouterVectorEnv(6, scenario="two-speeds", workers=workers) for workers in (1, 3))
     one.reset(seed=0), many.reset(seed=0)
     rng = np.random.default_rng(0)
@@ -33,11 +33,11 @@ def test_a_thread_that_slept_carries_out_the_next_order(patience, monkeypatch):
         actions = rng.integers(18, size=6)
         assert np.array_equal(one.step(actions)[0], many.step(actions)[0])
         if k % 100 == 0:
-            wait_until(lambda: (many._batch._crew._tasks["state"][:3] == ASLEEP).all())
+            wait_until(lambda: (many._batch._threads._tasks["state"][:3] == SLEEPING).all())
     many.close()
 
 
-def test_no_thread_moves_where_an_action_is_refused():
+def test_no_env_is_stepped_where_an_action_is_refused():
     envs = RouterVectorEnv(4, workers=2)
     envs.reset(seed=0)
     envs.step([0, 0, 0, 0])
@@ -62,12 +62,12 @@ def test_threads_end_when_the_env_is_closed_or_forgotten():
     wait_until(lambda: threads() <= before)
 
 
-def test_a_thread_that_has_just_been_woken_can_be_dismissed(monkeypatch):
-    """Whoever closes an env may come before the thread has heard the bell."""
-    monkeypatch.setattr(crew, "carry_out", lambda task, patience: time.sleep(0.3))
+def test_a_thread_that_has_just_been_woken_can_be_stopped(monkeypatch):
+    """An env may be closed before the thread has seen the wake event."""
+    monkeypatch.setattr(batch_threads, "run_tasks", lambda address, spin_limit: time.sleep(0.3))
     before = threads()
-    single = crew.Crew(0, [(0, 1), (1, 2)])
-    crew._ring(single._bells[0])
-    crew._ring(single._bells[0])
+    single = batch_threads.BatchThreads(0, [(0, 1), (1, 2)])
+    batch_threads._set(single._wake_events[0])
+    batch_threads._set(single._wake_events[0])
     single.close()
     wait_until(lambda: threads() <= before)

@@ -1,7 +1,7 @@
-"""Threads that share the steps of a batch: each waits in a kernel, without the interpreter's lock.
+"""Tasks of the threads that step a batch, each in a kernel without the interpreter's lock.
 
-To wake a thread takes ten microseconds, as long as it takes to move a hundred envs. So a thread that has done
-its part looks for the next order for a while before it sleeps.
+Waking a thread takes 10 microseconds, as long as stepping a hundred envs. So a worker that has finished its
+task polls for the next one for a while before it sleeps.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from pull_env.kernels.compiler.intrinsics import exchange, exchange_if, look
 from pull_env.kernels.compiler.jit import entry, records
 from pull_env.kernels.envs.batch import first_refused, step_some
 
-IDLE, ORDERED, ASLEEP = range(3)
+IDLE, SUBMITTED, SLEEPING = range(3)
 
 TASK = np.dtype(  # one thread's part of a batch
     [
-        ("state", np.int64),  # IDLE: the thread looks for an order
+        ("state", np.int64),  # IDLE: the worker polls for a task
         ("batch", np.int64),  # address of the BATCH
         ("first", np.int64),  # its envs are first, ..., last - 1
         ("last", np.int64),
-        ("answer", np.int64),  # address of the answer in which they write what they show
-        ("stopped", np.int64),  # how many of them ended, or did not move
-        ("asleep", np.int64),  # 1: the thread must be woken for this order
-        ("alone", np.int64, 9),  # up to 128 bytes: a line, and the one fetched along with it
+        ("outputs", np.int64),  # address of the arrays that they write to
+        ("stopped", np.int64),  # how many of them ended or were not stepped
+        ("wake", np.int64),  # 1: the worker must be woken for this task
+        ("padding", np.int64, 9),  # up to 128 bytes: a line, and the one fetched along with it
     ]
 )
 task_at = records(TASK)
@@ -33,50 +33,50 @@ TASK_BYTES = TASK.itemsize
 
 
 @entry
-def order(tasks: int, count: int, answer: Any) -> int:
-    """Order a step of the batch from the `count` threads of `tasks`, if all envs can act.
+def submit(tasks: int, count: int, outputs: Any) -> int:
+    """Submit a step of the batch to the `count` threads of `tasks`, if all envs can step.
 
     Returns:
-        The first env that cannot act; else the envs of the batch, and 1 for each thread to be woken: that of
-        the caller, which has the first task, never sleeps.
+        The first env that cannot step; else the number of envs, plus 1 for each worker to be woken: the
+        caller's thread, which has the first task, never sleeps.
     """
     refused, sleepers = first_refused(task_at(tasks, 0).batch), 0
     if refused == task_at(tasks, count - 1).last:
         for k in range(count):
-            it = task_at(tasks, k)
-            it.answer = answer.ctypes.data
-            it.asleep = exchange(tasks + k * TASK_BYTES, ORDERED) == ASLEEP
-            sleepers += it.asleep if k > 0 else 0
+            task = task_at(tasks, k)
+            task.outputs = outputs.ctypes.data
+            task.wake = exchange(tasks + k * TASK_BYTES, SUBMITTED) == SLEEPING
+            sleepers += task.wake if k > 0 else 0
     return refused + sleepers
 
 
 @entry
-def carry_out(task: int, patience: int) -> int:
-    """Carry out what is ordered from `task`; end, asleep, after `patience` looks without an order.
+def run_tasks(address: int, spin_limit: int) -> int:
+    """Run the tasks submitted at `address`; sleep after `spin_limit` polls without one.
 
     Returns:
-        How many envs ended, or did not move, in the last step.
+        How many envs ended or were not stepped in the last step.
     """
-    it, looks = task_at(task, 0), 0
+    task, polls = task_at(address, 0), 0
     while True:
-        if look(task) == ORDERED:
-            it.stopped = step_some(it.batch, it.first, it.last, it.answer)
-            exchange(task, IDLE)
-            looks = 0
-        elif looks < patience:
-            looks += 1
-        elif exchange_if(task, IDLE, ASLEEP) != ORDERED:
-            return it.stopped
+        if look(address) == SUBMITTED:
+            task.stopped = step_some(task.batch, task.first, task.last, task.outputs)
+            exchange(address, IDLE)
+            polls = 0
+        elif polls < spin_limit:
+            polls += 1
+        elif exchange_if(address, IDLE, SLEEPING) != SUBMITTED:
+            return task.stopped
 
 
 @entry
-def gather(tasks: int, count: int, patience: int) -> int:
-    """Return how many envs of `count` tasks ended, or did not move; -1 if not all are done in time."""
+def poll_results(tasks: int, count: int, spin_limit: int) -> int:
+    """Return how many envs of `count` tasks ended or were not stepped; -1: not done in time."""
     stopped = 0
     for k in range(count):
-        while look(tasks + k * TASK_BYTES) == ORDERED:
-            patience -= 1
-            if patience < 0:
+        while look(tasks + k * TASK_BYTES) == SUBMITTED:
+            spin_limit -= 1
+            if spin_limit < 0:
                 return -1
         stopped += task_at(tasks, k).stopped
     return stopped
