@@ -151,7 +151,7 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
         )
         self.action_space = spaces.Box(-1.0, 1.0, (len(self.catalog) + 1,), np.float32)
         self.observation_space = spaces.Box(0.0, 1.0, (len(control_names(self.scenario)),), np.float32)
-        tick = self._build((*self.catalog, Recall()), state.KEEP_VIEW | state.KEEP_MEMORY)
+        tick = self._build((*self.catalog, Recall()), state.KEEP_OBSERVATION | state.KEEP_MEMORY)
         self._view = View(self.scenario, self.catalog, tick, with_state=False)
         self._books = Books(self.scenario, self._view)
         self._link()
@@ -200,7 +200,7 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
 
     def survey(self) -> Books:
         """Return the books of the period, with what routers see now that placed no customer in it."""
-        control.survey(*self._addresses)
+        control.observe_missing(*self._addresses)
         return self._books
 
     @property

@@ -274,7 +274,7 @@ class RouterEnv(CustomerEnv):
     def _prepare(self, policy: Policy | None) -> None:
         """Build a simulator that keeps what the catalog, the observation and `policy` read."""
         steps = (*self.catalog, Recall()) if policy is None else (*self.catalog, Recall(), *policy.steps)
-        keep = state.KEEP_VIEW | state.KEEP_MEMORY | (state.KEEP_QUEUE_INDEX if self.with_state else 0)
+        keep = state.KEEP_OBSERVATION | state.KEEP_MEMORY | (state.KEEP_QUEUE_INDEX if self.with_state else 0)
         if policy is not None:
             check_fit(policy, self.scenario)
         chain = None if policy is None else encode(policy.steps, self.scenario)

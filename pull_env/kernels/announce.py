@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.faults.entry import LAUNCH, RECANT, aside
-from pull_env.kernels.messages import contains, drop, keep
+from pull_env.kernels.faults.entry import SEND_REMOVE, START_ANNOUNCEMENT, call_faults
+from pull_env.kernels.messages import contains, delete, store
 from pull_env.kernels.random import LOW, below, bits
 from pull_env.kernels.routing.level_index import count_lowest, pick_lowest
 from pull_env.kernels.state import (
@@ -16,14 +16,14 @@ from pull_env.kernels.state import (
     head_of,
     health_of,
     integer_at,
-    place_of,
     router_of,
     server_of,
+    slot_cell,
 )
 
 
 @kernel
-def recipient(system: int) -> int:
+def choose_recipient(system: int) -> int:
     """Return the router that an announcement goes to."""
     head, R = head_of(system), head_of(system).R
     if not has_flag(system, CHOOSES_ROUTER):
@@ -47,22 +47,22 @@ def recipient(system: int) -> int:
 def announce(system: int, server: int) -> None:
     """Send a pull-message of `server`."""
     head_of(system).pulls += 1
-    router = recipient(system)
+    router = choose_recipient(system)
     if has_flag(system, FAULTS):
-        aside(system, LAUNCH, router, server)
+        call_faults(system, START_ANNOUNCEMENT, router, server)
     else:
-        hold(system, router, server)
+        receive(system, router, server)
 
 
 @kernel
-def hold(system: int, router: int, server: int) -> None:
+def receive(system: int, router: int, server: int) -> None:
     """Let `router` hold the message of `server`."""
     server_of(system, server).holder = router
-    keep(system, router, server)
+    store(system, router, server)
 
 
 @kernel
-def settle_message(system: int, router: int, server: int) -> None:
+def end_message(system: int, router: int, server: int) -> None:
     """Withdraw the message of `server` if the customer that `router` sent there makes it unavailable.
 
     Where messages may be stale nothing is withdrawn, but the server forgets that it announced itself. In a
@@ -72,28 +72,28 @@ def settle_message(system: int, router: int, server: int) -> None:
     sender = server_of(system, server)
     if sender.holder >= 0:
         if has_flag(system, STALE):
-            forget(system, server)  # it will announce itself again, whatever is still out
+            end_announcement(system, server)  # it will announce itself again, whatever is still out
         elif sender.queue >= head_of(system).threshold:
             withdraw(system, router, server)
     untold = has_flag(system, FAULTS) and not has_flag(system, STALE) and head_of(system).threshold > 0
-    if untold and sender.holder != router and place_of(system, router, server).value >= 0:
-        drop(system, router, server)
+    if untold and sender.holder != router and slot_cell(system, router, server).value >= 0:
+        delete(system, router, server)
 
 
 @kernel
 def withdraw(system: int, router: int, server: int) -> None:
     """Withdraw the message of `server`; tell the router that holds it, unless it is `router`, which knows."""
     holder = server_of(system, server).holder
-    forget(system, server)
+    end_announcement(system, server)
     head_of(system).removes += holder != router
     if not has_flag(system, FAULTS):
-        drop(system, holder, server)
+        delete(system, holder, server)
     elif holder != router:
-        aside(system, RECANT, holder, server)
+        call_faults(system, SEND_REMOVE, holder, server)
 
 
 @kernel
-def forget(system: int, server: int) -> None:
+def end_announcement(system: int, server: int) -> None:
     """End the announcement of `server`."""
     server_of(system, server).holder = -1
     if has_flag(system, FAULTS):

@@ -17,19 +17,19 @@ import math
 
 from pull_env.kernels.announce import announce
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.faults.entry import HAPPEN, STAY, aside
-from pull_env.kernels.faults.events import soonest
+from pull_env.kernels.faults.entry import PLAN_SERVICE, PROCESS_EVENT, call_faults
+from pull_env.kernels.faults.events import next_event_time
 from pull_env.kernels.faults.server_health import is_open
 from pull_env.kernels.heap import pop, push, sink
-from pull_env.kernels.prefetch.large_systems import foresee_tick
+from pull_env.kernels.prefetch.large_systems import prefetch_service
 from pull_env.kernels.random import (
     HALF,
     LOW,
     U,
     below,
     bits,
-    pool_of_tick,
-    weighted_router,
+    pick_router,
+    pool_of_service,
 )
 from pull_env.kernels.routing.level_index import lower_level, raise_level
 from pull_env.kernels.routing.probe_answers import RECENT
@@ -38,8 +38,8 @@ from pull_env.kernels.state import (
     CALENDAR,
     COMING_ARRIVALS,
     FAULTS,
+    KEEP_OBSERVATION,
     KEEP_QUEUE_INDEX,
-    KEEP_VIEW,
     PREFETCH,
     cell_at,
     has_flag,
@@ -67,24 +67,24 @@ def advance(system: int) -> None:
 @kernel
 def advance_markov(system: int) -> None:
     """Tick until a customer arrives."""
-    while not tick(system):
+    while not markov_step(system):
         pass
 
 
 @kernel
-def tick(system: int) -> bool:
+def markov_step(system: int) -> bool:
     """Let the Markov clock tick once; return whether a customer arrives."""
     head = head_of(system)
     head.now += 1.0
     drawn = bits(system, ARRIVAL_STREAM)
     if has_flag(system, PREFETCH):
-        foresee_tick(system)
+        prefetch_service(system)
     low, high = drawn & LOW, drawn >> HALF
     if low < head.arrival_threshold:
-        arrive(system, weighted_router(system, high))
+        arrive(system, pick_router(system, high))
         return True
-    pool = pool_of(system, pool_of_tick(system, low))
-    depart(system, pool.start + below(high, pool.size))
+    pool = pool_of(system, pool_of_service(system, low))
+    complete_service(system, pool.start + below(high, pool.size))
     return False
 
 
@@ -98,23 +98,23 @@ def advance_calendar(system: int) -> None:
     arrival = head.now + real_at(head.gaps, head.fed).value
     while True:
         due = heap_at(head.departure_heap, 0).due if head.departures > 0 else math.inf
-        if has_flag(system, FAULTS) and soonest(system) < due:
-            if soonest(system) > arrival:
+        if has_flag(system, FAULTS) and next_event_time(system) < due:
+            if next_event_time(system) > arrival:
                 break
-            aside(system, HAPPEN, 0, 0)
+            call_faults(system, PROCESS_EVENT, 0, 0)
             continue
         if due > arrival:
             break
         head.now = due
         server = int(heap_at(head.departure_heap, 0).key)
-        start_next(system, server)
-        depart(system, server)
+        start_next_service(system, server)
+        complete_service(system, server)
     head.now = arrival
     head.size = real_at(head.sizes, head.fed).value
     head.phase = real_at(head.fed_phases, head.fed).value
     router = integer_at(head.fed_routers, head.fed).value
     head.fed += 1
-    arrive(system, router if router >= 0 else weighted_router(system, bits(system, ARRIVAL_STREAM) >> HALF))
+    arrive(system, router if router >= 0 else pick_router(system, bits(system, ARRIVAL_STREAM) >> HALF))
 
 
 @kernel
@@ -124,7 +124,7 @@ def arrive(system: int, router: int) -> None:
     head.router = router
     if has_flag(system, PREFETCH):
         ring_of(system, COMING_ARRIVALS).next += 1
-    if has_flag(system, KEEP_VIEW):
+    if has_flag(system, KEEP_OBSERVATION):
         asked = router_of(system, router)
         asked.recent_gap += RECENT * (head.now - asked.last_arrival - asked.recent_gap)
         asked.last_arrival = head.now
@@ -132,7 +132,7 @@ def arrive(system: int, router: int) -> None:
 
 
 @kernel
-def depart(system: int, server: int) -> None:
+def complete_service(system: int, server: int) -> None:
     """Let a customer leave `server` if there is one; it announces itself if it is available and did not yet.
 
     Without branches: whether a server is busy, or idle after a departure, cannot be foreseen, and a wrong
@@ -186,7 +186,7 @@ def enqueue(system: int, server: int, found: int) -> float:
     service = head.size / pool.rate
     starts = head.now if found == 0 else work.work_end
     if has_flag(system, FAULTS):
-        starts = aside(system, STAY, server, found)
+        starts = call_faults(system, PLAN_SERVICE, server, found)
         service = head.service
     work.work_end = starts + service
     pool.service_sum += service
@@ -207,7 +207,7 @@ def enqueue(system: int, server: int, found: int) -> float:
 
 
 @kernel
-def start_next(system: int, server: int) -> None:
+def start_next_service(system: int, server: int) -> None:
     """Start the next customer in the queue of `server`, whose customer in service leaves now."""
     head = head_of(system)
     if server_of(system, server).queue == 1:

@@ -15,23 +15,23 @@ from pull_env.kernels.state import (
     FASTEST,
     FAULTS,
     KEEP_AGE,
+    KEEP_OBSERVATION,
     KEEP_ROUTER_INDEX,
-    KEEP_VIEW,
     OLDEST,
     POLICY_STREAM,
     STALE,
     age_of,
+    first_slot,
     has_flag,
     head_of,
+    held_server_cell,
     integer_at,
     list_of,
     message_id,
-    place_of,
     pool_of,
     router_of,
     server_of,
-    slot_of,
-    slots_of,
+    slot_cell,
 )
 
 
@@ -45,48 +45,48 @@ def contains(numbers: int, count: int, item: int) -> bool:
 
 
 @kernel
-def keep(system: int, router: int, server: int) -> None:
+def store(system: int, router: int, server: int) -> None:
     """Put the message of `server` into the lists of `router`; one that it holds already stays as it is."""
     sender, holder = server_of(system, server), router_of(system, router)
     holder.last_announced = server
-    place = place_of(system, router, server)
+    place = slot_cell(system, router, server)
     if has_flag(system, STALE | FAULTS) and place.value >= 0:
         return
     mine = list_of(system, router, sender.pool)
     place.value = mine.held
-    slot_of(system, router, sender.pool, mine.held).value = server
+    held_server_cell(system, router, sender.pool, mine.held).value = server
     mine.held += 1
     if has_flag(system, KEEP_ROUTER_INDEX):
         raise_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
     holder.held += 1
-    if has_flag(system, KEEP_VIEW):
+    if has_flag(system, KEEP_OBSERVATION):
         now = head_of(system).now
         mine.mean_received = (
             now if mine.held == 1 else mine.mean_received + (now - mine.mean_received) / mine.held
         )
     if has_flag(system, KEEP_AGE):
-        join_ages(system, router, server)
+        append_by_age(system, router, server)
 
 
 @kernel
-def drop(system: int, router: int, server: int) -> None:
+def delete(system: int, router: int, server: int) -> None:
     """Take the message of `server` out of the lists of `router`."""
-    pool, place = server_of(system, server).pool, place_of(system, router, server)
+    pool, place = server_of(system, server).pool, slot_cell(system, router, server)
     mine, holder = list_of(system, router, pool), router_of(system, router)
     mine.held -= 1
-    moved = slot_of(system, router, pool, mine.held).value  # the last one fills the gap
-    slot_of(system, router, pool, place.value).value = moved
-    place_of(system, router, moved).value = place.value
+    moved = held_server_cell(system, router, pool, mine.held).value  # the last one fills the gap
+    held_server_cell(system, router, pool, place.value).value = moved
+    slot_cell(system, router, moved).value = place.value
     place.value = -1
     if has_flag(system, KEEP_ROUTER_INDEX):
         lower_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
     holder.held -= 1
     if has_flag(system, KEEP_AGE):
-        leave_ages(system, router, server)
+        unlink_by_age(system, router, server)
 
 
 @kernel
-def join_ages(system: int, router: int, server: int) -> None:
+def append_by_age(system: int, router: int, server: int) -> None:
     """Let the message of `server` be the newest in its list at `router`."""
     head, mine = head_of(system), list_of(system, router, server_of(system, server).pool)
     message = message_id(system, router, server)
@@ -102,7 +102,7 @@ def join_ages(system: int, router: int, server: int) -> None:
 
 
 @kernel
-def leave_ages(system: int, router: int, server: int) -> None:
+def unlink_by_age(system: int, router: int, server: int) -> None:
     """Link the neighbours in age of the message of `server`, which leaves its list at `router`."""
     mine = list_of(system, router, server_of(system, server).pool)
     age = age_of(system, message_id(system, router, server))
@@ -117,32 +117,32 @@ def leave_ages(system: int, router: int, server: int) -> None:
 
 
 @kernel
-def choose(system: int, router: int, pool: int, order: int) -> int:
+def choose_message(system: int, router: int, pool: int, order: int) -> int:
     """Return a server whose message `router` holds, from `pool` (-1: any), by `order`; -1: none."""
-    if held_of(system, router, pool) == 0:
+    if messages_held(system, router, pool) == 0:
         return -1
     if has_flag(system, KEEP_AGE) and order == OLDEST:
-        return oldest(system, router, pool)
-    slot = slot_chosen(system, router, pool, order, bits(system, POLICY_STREAM))
+        return oldest_message(system, router, pool)
+    slot = chosen_slot(system, router, pool, order, bits(system, POLICY_STREAM))
     return int(integer_at(head_of(system).slots, slot).value)
 
 
 @kernel
-def held_of(system: int, router: int, pool: int) -> int:
+def messages_held(system: int, router: int, pool: int) -> int:
     """Return how many messages of `pool` (-1: of all) `router` holds."""
     return list_of(system, router, pool).held if pool >= 0 else router_of(system, router).held
 
 
 @kernel
-def slot_chosen(system: int, router: int, pool: int, order: int, drawn: np.uint64) -> int:
+def chosen_slot(system: int, router: int, pool: int, order: int, drawn: np.uint64) -> int:
     """Return where, in the array of slots, the message lies that random bits pick, by RANDOM or FASTEST."""
     if order == FASTEST and pool < 0:
-        return slot_of_fastest(system, router, drawn)
-    return slot_picked(system, router, pool, below(drawn & LOW, held_of(system, router, pool)))
+        return slot_in_fastest(system, router, drawn)
+    return kth_slot(system, router, pool, below(drawn & LOW, messages_held(system, router, pool)))
 
 
 @kernel
-def slot_picked(system: int, router: int, pool: int, k: int) -> int:
+def kth_slot(system: int, router: int, pool: int, k: int) -> int:
     """Return where the k-th message lies that `router` holds from `pool`, of all (-1) pool by pool."""
     at, before = max(pool, 0), 0
     if pool < 0:
@@ -152,26 +152,26 @@ def slot_picked(system: int, router: int, pool: int, k: int) -> int:
             total += list_of(system, router, j).held
             at += k >= total
             before = total if k >= total else before
-    return slots_of(system, router, at) + k - before
+    return first_slot(system, router, at) + k - before
 
 
 @kernel
-def slot_of_fastest(system: int, router: int, drawn: np.uint64) -> int:
+def slot_in_fastest(system: int, router: int, drawn: np.uint64) -> int:
     """Return where one of the messages lies that `router` holds from the fastest pools of its holdings."""
-    least, held = fastest_held(system, router), 0
+    least, held = fastest_rate(system, router), 0
     for j in range(head_of(system).J):
         held += list_of(system, router, j).held if pool_of(system, j).rate >= least else 0
     k = below(drawn & LOW, held)
     for j in range(head_of(system).J):
         if pool_of(system, j).rate >= least:
             if k < list_of(system, router, j).held:
-                return slot_picked(system, router, j, k)
+                return kth_slot(system, router, j, k)
             k -= list_of(system, router, j).held
     return -1
 
 
 @kernel
-def oldest(system: int, router: int, pool: int) -> int:
+def oldest_message(system: int, router: int, pool: int) -> int:
     """Return the server whose message came first to `router`, which holds one from `pool` (-1: from any)."""
     best = -1
     for j in range(head_of(system).J):
@@ -184,7 +184,7 @@ def oldest(system: int, router: int, pool: int) -> int:
 
 
 @kernel
-def fastest_held(system: int, router: int) -> float:
+def fastest_rate(system: int, router: int) -> float:
     """Return the highest rate of a pool from which `router` holds a message."""
     best = 0.0
     for j in range(head_of(system).J):

@@ -16,7 +16,7 @@ from pull_env.kernels.compiler.intrinsics import LANES, copy, set_single, single
 from pull_env.kernels.compiler.jit import entry, kernel, records
 from pull_env.kernels.envs.observe import CHAIN_STEPS, ENTRY_BYTES, flag_at, observe, view_at
 from pull_env.kernels.random import HALF, bits
-from pull_env.kernels.run import place
+from pull_env.kernels.run import route
 from pull_env.kernels.state import POLICY_STREAM, STEP, head_of, real_at
 
 CHAIN_BYTES = CHAIN_STEPS * STEP.itemsize
@@ -86,8 +86,8 @@ def rollout_network(system: int, view: int, network: int, customers: int) -> int
             if placed == customers:
                 break
             observe(system, head.router, view)
-            action = choose(system, view, network)
-            place(system, view_at(view, 0).chains + action * CHAIN_BYTES, CHAIN_STEPS)
+            action = pick_action(system, view, network)
+            route(system, view_at(view, 0).chains + action * CHAIN_BYTES, CHAIN_STEPS)
             placed += 1
         advance(system)
         if head.router < 0:
@@ -98,7 +98,7 @@ def rollout_network(system: int, view: int, network: int, customers: int) -> int
 @entry
 def choose_action(system: int, view: int, network: int) -> int:
     """Return the action of `network` for what `view` shows; a sample moves the stream of `system` on."""
-    return choose(system, view, network)
+    return pick_action(system, view, network)
 
 
 @entry
@@ -112,12 +112,12 @@ def compute_preferences(network: int, observations: int, count: int, preferences
 
 
 @kernel
-def choose(system: int, view: int, network: int) -> int:
+def pick_action(system: int, view: int, network: int) -> int:
     """Do what `choose_action` does."""
     net, sight = network_at(network, 0), view_at(view, 0)
     copy(net.input, sight.observation, net.entries * ENTRY_BYTES)
     preferences = forward(network)
-    masked = net.masked != 0 and any_real(view)
+    masked = net.masked != 0 and any_available(view)
     best = best_action(preferences, view, masked)
     if net.sampled:
         return draw_action(system, view, network, preferences, best, masked)
@@ -133,13 +133,13 @@ def forward(network: int) -> int:
         layer = layer_at(net.layers, k)
         if k > 0:
             activate(source, layer.inputs, net.relu)
-        combine(source, layer.inputs, layer.weights, layer.biases, layer.values, layer.outputs)
+        multiply_add(source, layer.inputs, layer.weights, layer.biases, layer.values, layer.outputs)
         source = layer.values
     return source
 
 
 @kernel
-def combine(source: int, inputs: int, weights: int, biases: int, values: int, outputs: int) -> None:
+def multiply_add(source: int, inputs: int, weights: int, biases: int, values: int, outputs: int) -> None:
     """Write biases + weights x inputs; LANES inputs at a time, as each pass loads and stores all outputs."""
     row = outputs * ENTRY_BYTES
     copy(values, biases, row)
@@ -184,7 +184,7 @@ def activate(values: int, count: int, relu: int) -> None:
 
 
 @kernel
-def any_real(view: int) -> bool:
+def any_available(view: int) -> bool:
     """Return whether an action means now what it says."""
     real = False
     for action in range(view_at(view, 0).actions):

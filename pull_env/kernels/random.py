@@ -61,7 +61,7 @@ def bits(system: int, which: int) -> np.uint64:
     that of messages, whose lists are few and short at the end where they come.
     """
     if has_flag(system, PREFETCH) and which != MESSAGE_STREAM:
-        cell = number_ahead(system, which, 0)
+        cell = ring_cell(system, which, 0)
         drawn = cell.value
         cell.value = draw(system, which)
         ring_of(system, which).next += 1
@@ -70,7 +70,7 @@ def bits(system: int, which: int) -> np.uint64:
 
 
 @kernel
-def number_ahead(system: int, ring: int, k: int) -> Any:
+def ring_cell(system: int, ring: int, k: int) -> Any:
     """Return the cell of the random number of `ring` used after `k` others to come; -1: of the newest."""
     place = (ring_of(system, ring).next + k) & (RING_SIZE - 1)
     return number_at(head_of(system).rings + ring * RING_BYTES, place)
@@ -80,7 +80,7 @@ def number_ahead(system: int, ring: int, k: int) -> Any:
 def fill_ring(system: int, which: int) -> None:
     """Draw the numbers that stream `which` is to be ahead by."""
     for k in range(RING_SIZE):
-        number_ahead(system, which, k).value = draw(system, which)
+        ring_cell(system, which, k).value = draw(system, which)
 
 
 @kernel
@@ -125,14 +125,14 @@ def below(half: np.uint64, n: int) -> Any:
 
 
 @kernel
-def server_at_random(system: int, pool: int, drawn: np.uint64) -> Any:
+def pick_server_in_pool(system: int, pool: int, drawn: np.uint64) -> Any:
     """Return the server of `pool` that the low half of the random bits `drawn` picks."""
     place = pool_at(head_of(system).pools, pool)
     return place.start + below(drawn & LOW, place.size)
 
 
 @kernel
-def pool_of_tick(system: int, half: np.uint64) -> Any:
+def pool_of_service(system: int, half: np.uint64) -> Any:
     """Return the pool of a server drawn by rate, from 32 random bits that are no arrival."""
     head = head_of(system)
     pool: Any = np.int64(half >= pool_at(head.pools, 0).cumulative_threshold)
@@ -144,24 +144,24 @@ def pool_of_tick(system: int, half: np.uint64) -> Any:
 
 
 @kernel
-def weighted_pool(system: int, half: np.uint64) -> Any:
+def pool_by_capacity(system: int, half: np.uint64) -> Any:
     """Return a pool in proportion to the capacities, from 32 random bits."""
     cut = head_of(system).arrival_threshold
-    return pool_of_tick(system, cut + ((half * (WHOLE - cut)) >> HALF))
+    return pool_of_service(system, cut + ((half * (WHOLE - cut)) >> HALF))
 
 
 @kernel
-def drawn_server(system: int, pool: int, weights: int, drawn: np.uint64) -> int:
+def pick_server(system: int, pool: int, weights: int, drawn: np.uint64) -> int:
     """Return the server of `pool` (-1: all, uniformly or by rate) that 64 random bits pick."""
     if pool < 0:
         if weights != RATE:
             return below(drawn & LOW, head_of(system).n)
-        pool = weighted_pool(system, drawn >> HALF)
-    return server_at_random(system, pool, drawn)
+        pool = pool_by_capacity(system, drawn >> HALF)
+    return pick_server_in_pool(system, pool, drawn)
 
 
 @kernel
-def weighted_router(system: int, half: np.uint64) -> Any:
+def pick_router(system: int, half: np.uint64) -> Any:
     """Return a router by its share of arrivals, from 32 random bits, by the alias method.
 
     The integer part of half x R picks a column, the fraction, 32 bits as well, picks one of its two ends.

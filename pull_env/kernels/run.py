@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pull_env.kernels.announce import hold, settle_message
+from pull_env.kernels.announce import end_message, receive
 from pull_env.kernels.clock import admit, advance
 from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.envs.observe import observe, outcome_at, view_at
 from pull_env.kernels.faults.server_health import is_open
-from pull_env.kernels.prefetch.large_systems import look_ahead, look_no_further
+from pull_env.kernels.prefetch.large_systems import start_prefetch, stop_prefetch
 from pull_env.kernels.random import LOW, below, bits
-from pull_env.kernels.routing.memory import look_back, note_assignment
-from pull_env.kernels.routing.steps import serve
+from pull_env.kernels.routing.memory import add_assignment, refresh_best
+from pull_env.kernels.routing.steps import try_step
 from pull_env.kernels.state import (
     ADDRESS,
     ADDRESS_BITS,
@@ -36,7 +36,7 @@ def start(system: int) -> None:
     head, n = head_of(system), head_of(system).n
     if head.threshold > 0:
         for server in range(n):
-            hold(system, below(bits(system, MESSAGE_STREAM) & LOW, head_of(system).R), server)
+            receive(system, below(bits(system, MESSAGE_STREAM) & LOW, head_of(system).R), server)
     for router in range(head_of(system).R):
         router_of(system, router).cycle = below(bits(system, POLICY_STREAM) & LOW, n)
         for pool in range(head_of(system).J):
@@ -46,7 +46,7 @@ def start(system: int) -> None:
 
 
 @kernel
-def place(system: int, chain: int, steps: int) -> None:
+def route(system: int, chain: int, steps: int) -> None:
     """Assign the customer at hand by the first of the `steps` steps at address `chain` that can act."""
     head = head_of(system)
     router = head.router
@@ -55,7 +55,7 @@ def place(system: int, chain: int, steps: int) -> None:
         head.probe_time = 0.0
     server, k = -1, 0
     while server < 0 and k < steps:  # `range` takes ten instructions more
-        server = serve(system, router, step_at(chain, k))
+        server = try_step(system, router, step_at(chain, k))
         k += 1
     assign(system, router, server)
 
@@ -81,9 +81,9 @@ def assign(system: int, router: int, server: int) -> None:
             pool.area += head.probe_time
         count_accepted(system, spot.pool, found, head.wait)
     if spot.holder >= 0 or has_flag(system, FAULTS):
-        settle_message(system, router, server)
+        end_message(system, router, server)
     if has_flag(system, KEEP_MEMORY):
-        note_assignment(system, router, server)
+        add_assignment(system, router, server)
 
 
 @entry
@@ -93,61 +93,61 @@ def rollout(system: int, chain: int, steps: int, customers: int) -> int:
     Returns:
         How many were placed: fewer where customers came to an end. With none at hand it runs to the first.
     """
-    return loop(system, chain, steps, customers)
+    return run_loop(system, chain, steps, customers)
 
 
 @entry
 def rollout_plain(system: int, chain: int, steps: int, customers: int) -> int:
     """Do what `rollout` does for a system of PLAIN traits, compiled without what these rule out."""
-    return loop(system & ADDRESS, chain, steps, customers)
+    return run_loop(system & ADDRESS, chain, steps, customers)
 
 
 @entry
-def rollout_ahead(system: int, chain: int, steps: int, customers: int) -> int:
+def rollout_prefetch(system: int, chain: int, steps: int, customers: int) -> int:
     """Do what `rollout_plain` does, for a system whose servers do not lie close to the processor."""
-    return loop(system & ADDRESS | PREFETCH << ADDRESS_BITS, chain, steps, customers)
+    return run_loop(system & ADDRESS | PREFETCH << ADDRESS_BITS, chain, steps, customers)
 
 
 @kernel
-def loop(system: int, chain: int, steps: int, customers: int) -> int:
+def run_loop(system: int, chain: int, steps: int, customers: int) -> int:
     """Do what `rollout` does."""
     head = head_of(system)
     placed = 0
     if has_flag(system, PREFETCH):
-        look_ahead(system)
+        start_prefetch(system)
     while True:
         if head.router >= 0:
             if placed == customers:
                 break
-            place(system, chain, steps)
+            route(system, chain, steps)
             placed += 1
         advance(system)
         if head.router < 0:
             break
     if has_flag(system, PREFETCH):
-        look_no_further(system)
+        stop_prefetch(system)
     return placed
 
 
 @kernel
-def turn(system: int, chain: int, steps: int, view: int) -> None:
+def transition(system: int, chain: int, steps: int, view: int) -> None:
     """Place the customer at hand by the chain of `steps` steps, and run on to the next; `show` comes next."""
     before, router = messages_sent(system), head_of(system).router
-    place(system, chain, steps)
-    settle_turn(system, before, view)
+    route(system, chain, steps)
+    complete_step(system, before, view)
     for pool in range(head_of(system).J):
-        look_back(system, router, pool)  # now, as its memory is at hand
+        refresh_best(system, router, pool)  # now, as its memory is at hand
 
 
 @kernel
-def show(system: int, view: int) -> None:
+def observe_current(system: int, view: int) -> None:
     """Write to `view` what the router at hand sees, where the customers have come to an end the last one."""
     head = head_of(system)
     observe(system, head.router if head.router >= 0 else head.last_router, view)
 
 
 @kernel
-def settle_turn(system: int, before: int, view: int) -> None:
+def complete_step(system: int, before: int, view: int) -> None:
     """Run on to the next customer, and write to `view` what the one just placed has cost.
 
     The cost is that of the customer and of all messages from its arrival, when `before` had been sent, to the

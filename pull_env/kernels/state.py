@@ -34,7 +34,7 @@ HISTORY_LENGTH = 16  # last answers of a pool by which a router searches
 
 # The traits of a run, as bits of `head.flags` and of the handle of the system: what the policy needs kept
 # (what no step reads is not maintained), and the rules of its clock, messages and memory.
-KEEP_AGE, KEEP_QUEUE_INDEX, KEEP_ROUTER_INDEX, KEEP_MEMORY, KEEP_VIEW = 1, 2, 4, 8, 16
+KEEP_AGE, KEEP_QUEUE_INDEX, KEEP_ROUTER_INDEX, KEEP_MEMORY, KEEP_OBSERVATION = 1, 2, 4, 8, 16
 CALENDAR = 32  # a calendar of departures is the clock; else the Markov clock
 STALE = 64  # a pull-message is never withdrawn, and may be stale when it is taken
 CHOOSES_ROUTER = 128  # a server chooses the router that it announces itself to
@@ -277,7 +277,9 @@ EVENT = np.dtype(
         ("number", np.int64),  # of the announcement, or of the router's restarts
     ]
 )
-PULL_COMES, REMOVE_COMES, REPEAT, SWITCH, OPEN, CLOSE, RESTART = range(7)
+PULL_ARRIVES, REMOVE_ARRIVES, PULL_REPEATS, SERVER_SWITCHES, POOL_OPENS, POOL_CLOSES, ROUTER_RESTARTS = range(
+    7
+)
 CUSTOMERS_WAIT, CUSTOMERS_LOST, CUSTOMERS_RESTART = range(3)  # if their server fails
 
 
@@ -373,7 +375,7 @@ def message_id(system: int, router: int, server: int) -> int:
 
 
 @kernel
-def place_of(system: int, router: int, server: int) -> Any:
+def slot_cell(system: int, router: int, server: int) -> Any:
     """Return the cell that says in which slot the message of `server` at `router` lies.
 
     It is a field of the server, in the cache line that is needed anyway; of a message that may be stale an
@@ -386,15 +388,15 @@ def place_of(system: int, router: int, server: int) -> Any:
 
 
 @kernel
-def slots_of(system: int, router: int, pool: int) -> int:
+def first_slot(system: int, router: int, pool: int) -> int:
     """Return where the messages of `pool` that `router` holds begin in the array of slots."""
     return int(router * head_of(system).n + pool_of(system, pool).start)
 
 
 @kernel
-def slot_of(system: int, router: int, pool: int, k: int) -> Any:
+def held_server_cell(system: int, router: int, pool: int, k: int) -> Any:
     """Return the cell that names the server of the k-th message that `router` holds from `pool`."""
-    return integer_at(head_of(system).slots, slots_of(system, router, pool) + k)
+    return integer_at(head_of(system).slots, first_slot(system, router, pool) + k)
 
 
 @kernel

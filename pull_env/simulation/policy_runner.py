@@ -35,7 +35,7 @@ class Player:
         workload = workload or workload_for(scenario, policy)
         steps, keep = policy.steps, 0
         if policy.network is not None:  # its observation tells of the memory, and of recent answers
-            steps, keep = (*steps, Recall()), state.KEEP_VIEW | state.KEEP_MEMORY
+            steps, keep = (*steps, Recall()), state.KEEP_OBSERVATION | state.KEEP_MEMORY
         self.simulator = Simulator(
             scenario, steps, policy.announce, memory=policy.memory, keep=keep, workload=workload
         )

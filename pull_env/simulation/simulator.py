@@ -117,7 +117,7 @@ class Simulator:
         self._table = tables.pop() if tables else None
         plain = self._flags == state.PLAIN
         self._ahead = plain and scenario.servers >= LARGE
-        self._rollout = run.rollout_ahead if self._ahead else run.rollout_plain if plain else run.rollout
+        self._rollout = run.rollout_prefetch if self._ahead else run.rollout_plain if plain else run.rollout
         self._asked = max(1, widest(steps, scenario))
         self._feed: Feed | None = None
         self._fed_all = False

@@ -26,11 +26,11 @@ def test_every_plain_policy(policy, monkeypatch):
     monkeypatch.setattr(system, "LARGE", 0)
     for seed, name in enumerate(("finite buffers", "unequal shares", "equal rates")):
         simulator, go, naive = pair(SCENARIOS[name], policy, seed)
-        assert simulator._rollout is run.rollout_ahead
+        assert simulator._rollout is run.rollout_prefetch
         run_both(simulator, go, naive, stops=(1, 0, 2, 40, 159))
 
 
 def test_only_large_systems_look_ahead():
-    for n, expected in ((system.LARGE - 2, run.rollout_plain), (system.LARGE, run.rollout_ahead)):
+    for n, expected in ((system.LARGE - 2, run.rollout_plain), (system.LARGE, run.rollout_prefetch)):
         scenario = Scenario((Pool(n // 2, 1.25), Pool(n // 2, 0.75)), routers=2, load=0.8)
         assert Simulator(scenario, (Send(),), None)._rollout is expected

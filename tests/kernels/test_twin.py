@@ -41,7 +41,7 @@ KEEP_ALL = (
     | state.KEEP_QUEUE_INDEX
     | state.KEEP_ROUTER_INDEX
     | state.KEEP_MEMORY
-    | state.KEEP_VIEW
+    | state.KEEP_OBSERVATION
     | state.KEEP_HISTORY
 )
 
@@ -213,7 +213,7 @@ def state_of(simulator):
         found["memory"] = [
             [[place for place in places(row) if place[0] >= 0] for row in rows] for rows in arrays.memory
         ]
-    if kept & state.KEEP_VIEW:
+    if kept & state.KEEP_OBSERVATION:
         found["seen"] = arrays.routers[["last_arrival", "recent_gap", "recent_empty"]].tolist()
         found["answers"] = arrays.lists[["probed_wait", "probed_idle"]].tolist()
         found["came"] = arrays.lists["mean_received"].tolist()

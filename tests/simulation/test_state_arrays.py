@@ -17,7 +17,7 @@ from pull_env.simulation.workload import poisson
 
 TWO = Scenario(pools=(Pool(6, 1.5), Pool(5, 0.5, buffer=3)), routers=3, load=0.9)
 MANY = Scenario(pools=tuple(Pool(1, 1 + 0.1 * j) for j in range(8)), routers=2, load=0.95)
-FULL = state.KEEP_VIEW | state.KEEP_QUEUE_INDEX | state.KEEP_ROUTER_INDEX | state.KEEP_MEMORY
+FULL = state.KEEP_OBSERVATION | state.KEEP_QUEUE_INDEX | state.KEEP_ROUTER_INDEX | state.KEEP_MEMORY
 FULL |= state.KEEP_HISTORY
 SYSTEMS = {
     "blind": (TWO, (Send(),), None, Memory(), 0, False),

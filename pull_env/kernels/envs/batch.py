@@ -9,8 +9,8 @@ import numpy as np
 from pull_env.kernels.compiler.intrinsics import copy, prefetch_far
 from pull_env.kernels.compiler.jit import entry, kernel, records
 from pull_env.kernels.envs.observe import CHAIN_STEPS, ENTRY_BYTES, VIEW, flag_at, outcome_at, view_at
-from pull_env.kernels.prefetch.batches import LIST_BYTES, ROUTER_BYTES, fetch, fetch_drawn
-from pull_env.kernels.run import show, turn
+from pull_env.kernels.prefetch.batches import LIST_BYTES, ROUTER_BYTES, prefetch_next_events, prefetch_range
+from pull_env.kernels.run import observe_current, transition
 from pull_env.kernels.state import (
     ALWAYS_BYTES,
     CALENDAR,
@@ -59,14 +59,14 @@ def step_env(view: int, chain: int, steps: int) -> int:
         How many customers are left to the episode, 0 where it ended with this one. Or why nothing happened:
         ENDED, the episode had ended before; NEEDS_FEED, the calendar clock must be fed first.
     """
-    left = move(view, chain, steps)
+    left = step_unobserved(view, chain, steps)
     if left >= 0:
-        show(view_at(view, 0).system, view)
+        observe_current(view_at(view, 0).system, view)
     return left
 
 
 @kernel
-def move(view: int, chain: int, steps: int) -> int:
+def step_unobserved(view: int, chain: int, steps: int) -> int:
     """Do what `step_env` does, but for the observation."""
     sight = view_at(view, 0)
     head = head_of(sight.system)
@@ -74,7 +74,7 @@ def move(view: int, chain: int, steps: int) -> int:
         return ENDED
     if has_flag(sight.system, CALENDAR) and head.fed == head.F > 0:  # F = 0: there is nothing more to feed
         return NEEDS_FEED
-    turn(sight.system, chain, steps, view)
+    transition(sight.system, chain, steps, view)
     sight.left = sight.left - 1 if head.router >= 0 else 0
     return int(sight.left)
 
@@ -91,17 +91,17 @@ def step_some(batch: int, first: int, last: int, answer: int) -> int:
         end = min(start + GROUP, last)
         for k in range(start, end):
             if k + 3 < last:
-                fetch(view_at(it.views, k + 3).system, ALWAYS_BYTES)
+                prefetch_range(view_at(it.views, k + 3).system, ALWAYS_BYTES)
             if k + 2 < last:
-                fetch_at_hand(view_at(it.views, k + 2).system)
+                prefetch_state(view_at(it.views, k + 2).system)
             if k + 1 < last:
-                fetch_drawn(view_at(it.views, k + 1).system, chain_of(batch, k + 1))
-            left = move(it.views + k * VIEW_BYTES, chain_of(batch, k), CHAIN_STEPS)
+                prefetch_next_events(view_at(it.views, k + 1).system, chain_of(batch, k + 1))
+            left = step_unobserved(it.views + k * VIEW_BYTES, chain_of(batch, k), CHAIN_STEPS)
             count_at(it.left, k).value = left
             count += left <= 0
-            fetch_router(view_at(it.views, k).system)
+            prefetch_router(view_at(it.views, k).system)
         for k in range(start, end):
-            show(view_at(it.views, k).system, it.views + k * VIEW_BYTES)
+            observe_current(view_at(it.views, k).system, it.views + k * VIEW_BYTES)
         write_answers(batch, start, end, answer)
     return count
 
@@ -143,7 +143,7 @@ def write_answers(batch: int, first: int, last: int, answer: int) -> None:
 
 
 @kernel
-def first_refused(batch: int) -> int:
+def first_invalid(batch: int) -> int:
     """Return the first env of `batch` that cannot act, as many as there are if all can.
 
     It cannot if its action is none of the catalog, or if its episode has ended and `restarts` is 0.
@@ -157,19 +157,19 @@ def first_refused(batch: int) -> int:
 
 
 @kernel
-def fetch_at_hand(system: int) -> None:
+def prefetch_state(system: int) -> None:
     """Fetch what is known to be needed when the customer at hand is placed, but for the head."""
     head = head_of(system)
-    fetch(head.pools, head.J * POOL_BYTES)
-    fetch_router(system)
-    fetch(memory_of(system, head.router, 0), head.G * head.M * PLACE_BYTES)
+    prefetch_range(head.pools, head.J * POOL_BYTES)
+    prefetch_router(system)
+    prefetch_range(memory_of(system, head.router, 0), head.G * head.M * PLACE_BYTES)
     prefetch_far(head.short_histogram)  # short queues, of all pools
 
 
 @kernel
-def fetch_router(system: int) -> None:
+def prefetch_router(system: int) -> None:
     """Fetch what the router at hand knows."""
     head = head_of(system)
     router = head.router
-    fetch(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
-    fetch(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)
+    prefetch_range(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
+    prefetch_range(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pull_env.kernels.compiler.intrinsics import exchange, exchange_if, look
 from pull_env.kernels.compiler.jit import entry, records
-from pull_env.kernels.envs.batch import first_refused, step_some
+from pull_env.kernels.envs.batch import first_invalid, step_some
 
 IDLE, SUBMITTED, SLEEPING = range(3)
 
@@ -40,7 +40,7 @@ def submit(tasks: int, count: int, outputs: Any) -> int:
         The first env that cannot step; else the number of envs, plus 1 for each worker to be woken: the
         caller's thread, which has the first task, never sleeps.
     """
-    refused, sleepers = first_refused(task_at(tasks, 0).batch), 0
+    refused, sleepers = first_invalid(task_at(tasks, 0).batch), 0
     if refused == task_at(tasks, count - 1).last:
         for k in range(count):
             task = task_at(tasks, k)

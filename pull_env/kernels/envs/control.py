@@ -11,7 +11,7 @@ import numpy as np
 from pull_env.kernels.compiler.jit import entry, kernel, records
 from pull_env.kernels.envs.observe import CHAIN_STEPS, entry_at, flag_at, observe, outcome_at, view_at
 from pull_env.kernels.random import HALF, bits
-from pull_env.kernels.run import show, turn
+from pull_env.kernels.run import observe_current, transition
 from pull_env.kernels.state import POLICY_STREAM, STEP, head_of, list_of, real_at
 
 CHAIN_BYTES = CHAIN_STEPS * STEP.itemsize
@@ -60,12 +60,12 @@ def play_period(system: int, view: int, control: int, customers: int) -> int:
     placed = 0
     while placed < customers and head.router >= 0:
         router = head.router
-        note_sight(system, router, view, control)
+        add_observation(system, router, view, control)
         action = draw_action(system, router, view, control)
         chain = control_at(control, 0).chains + (router * actions + action) * CHAIN_BYTES
-        turn(system, chain, CHAIN_STEPS, view)
-        show(system, view)
-        note_outcome(router, view, control)
+        transition(system, chain, CHAIN_STEPS, view)
+        observe_current(system, view)
+        add_outcome(router, view, control)
         placed += 1
     return placed
 
@@ -112,7 +112,7 @@ def weight_of(router: int, action: int, view: int, control: int, real: bool) -> 
 
 
 @kernel
-def note_sight(system: int, router: int, view: int, control: int) -> None:
+def add_observation(system: int, router: int, view: int, control: int) -> None:
     """Add what `view` shows, and from which pools `router` holds a message, to the row of `router`."""
     books, J = control_at(control, 0), head_of(system).J
     first = router * (books.entries + J)
@@ -126,7 +126,7 @@ def note_sight(system: int, router: int, view: int, control: int) -> None:
 
 
 @kernel
-def note_outcome(router: int, view: int, control: int) -> None:
+def add_outcome(router: int, view: int, control: int) -> None:
     """Add what the customer just placed has cost to the account of `router`."""
     account, outcome = (
         account_at(control_at(control, 0).accounts, router),
@@ -140,11 +140,11 @@ def note_outcome(router: int, view: int, control: int) -> None:
 
 
 @entry
-def survey(system: int, view: int, control: int) -> None:
+def observe_missing(system: int, view: int, control: int) -> None:
     """Note what every router sees now that has seen nothing yet; then show the customer at hand again."""
     for router in range(head_of(system).R):
         if account_at(control_at(control, 0).accounts, router).observations == 0:
             observe(system, router, view)
-            note_sight(system, router, view, control)
+            add_observation(system, router, view, control)
     if head_of(system).router >= 0:
         observe(system, head_of(system).router, view)

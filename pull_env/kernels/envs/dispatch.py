@@ -6,10 +6,10 @@ Layout of the observation: four blocks of n entries: queue lengths, rates, buffe
 from __future__ import annotations
 
 from pull_env.kernels.compiler.jit import entry, kernel
-from pull_env.kernels.envs.observe import flag_at, part, stamp, view_at, write
+from pull_env.kernels.envs.observe import flag_at, saturate, view_at, write, write_router_and_time
 from pull_env.kernels.faults.server_health import is_open
-from pull_env.kernels.run import assign, messages_sent, settle_turn
-from pull_env.kernels.state import FAULTS, STALE, has_flag, head_of, place_of, pool_of, server_of
+from pull_env.kernels.run import assign, complete_step, messages_sent
+from pull_env.kernels.state import FAULTS, STALE, has_flag, head_of, pool_of, server_of, slot_cell
 
 SERVER_ENTRIES = 4
 
@@ -23,7 +23,7 @@ def dispatch(system: int, server: int, looks: int, view: int) -> None:
     if has_flag(system, FAULTS):
         head.probe_time = 2.0 * head.delay if looks > 0 else 0.0
     assign(system, router, server)
-    settle_turn(system, before, view)
+    complete_step(system, before, view)
     observe_servers(system, head.router if head.router >= 0 else router, view)
 
 
@@ -34,10 +34,12 @@ def observe_servers(system: int, router: int, view: int) -> None:
     for server in range(n):
         place = server_of(system, server)
         pool = pool_of(system, place.pool)
-        write(view, server, part(float(place.queue), 1.0))
+        write(view, server, saturate(float(place.queue), 1.0))
         write(view, n + server, pool.rate / view_at(view, 0).fastest)
         able = is_open(system, server) if has_flag(system, FAULTS) else True
-        write(view, 2 * n + server, part(float(pool.buffer), 1.0) if able else 0.0)  # 1 if unlimited: float32
+        write(
+            view, 2 * n + server, saturate(float(pool.buffer), 1.0) if able else 0.0
+        )  # 1 if unlimited: float32
         write(view, 3 * n + server, 1.0 if holds(system, router, server) else 0.0)
         able &= place.queue < pool.buffer
         flag_at(view_at(view, 0).mask, server).value = able
@@ -45,7 +47,7 @@ def observe_servers(system: int, router: int, view: int) -> None:
     if room == 0:
         for server in range(n):
             flag_at(view_at(view, 0).mask, server).value = 1
-    stamp(system, view)
+    write_router_and_time(system, view)
 
 
 @kernel
@@ -53,5 +55,5 @@ def holds(system: int, router: int, server: int) -> bool:
     """Return whether `router` holds a pull-message of `server`."""
     if head_of(system).threshold == 0:
         return False
-    out = place_of(system, router, server).value >= 0
+    out = slot_cell(system, router, server).value >= 0
     return bool(out and (has_flag(system, STALE | FAULTS) or server_of(system, server).holder == router))

@@ -13,7 +13,7 @@ import numpy as np
 
 from pull_env.kernels.compiler.jit import entry, kernel, records
 from pull_env.kernels.routing.level_index import count_above
-from pull_env.kernels.routing.memory import look_back
+from pull_env.kernels.routing.memory import refresh_best
 from pull_env.kernels.state import (
     head_of,
     pool_of,
@@ -96,18 +96,18 @@ def observe(system: int, router: int, view: int) -> None:
     for pool in range(head_of(system).J):
         aspect = pool_scaling_at(sight.pool_scalings, pool)
         able, end = observe_pool(system, router, pool, view), aspect.end
-        mark_real_actions(view, aspect.first, end, able)
+        mark_conditional_actions(view, aspect.first, end, able)
         any_able |= able
     any_able |= ANNOUNCED if router_of(system, router).last_announced >= 0 else 0
-    mark_real_actions(view, end, sight.conditional_count, any_able)
+    mark_conditional_actions(view, end, sight.conditional_count, any_able)
     observe_router(system, router, view)
     if sight.with_state:
         observe_state(system, router, view)
-    stamp(system, view)
+    write_router_and_time(system, view)
 
 
 @kernel
-def stamp(system: int, view: int) -> None:
+def write_router_and_time(system: int, view: int) -> None:
     """Write who is asked now, and when."""
     head, outcome = head_of(system), outcome_at(view_at(view, 0).outcome, 0)
     outcome.router = head.router
@@ -121,7 +121,7 @@ def write(view: int, k: int, value: float) -> None:
 
 
 @kernel
-def part(value: float, half: float) -> float:
+def saturate(value: float, half: float) -> float:
     """Map [0, inf] to [0, 1], and `half` to 1/2: value / (half + value)."""
     return 1.0 - half / (half + value)  # a server known from the start was last heard of an infinite time ago
 
@@ -133,13 +133,13 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
     Returns:
         The bits HELD and KNOWN.
     """
-    mine, half = look_back(system, router, pool), pool_scaling_at(view_at(view, 0).pool_scalings, pool)
+    mine, half = refresh_best(system, router, pool), pool_scaling_at(view_at(view, 0).pool_scalings, pool)
     able = (HELD if mine.held > 0 else 0) | (KNOWN if mine.best_entry >= 0 else 0)
     held, answer, idle = float(mine.held), mine.probed_wait, mine.probed_idle
     queue = float(mine.best_queue) if mine.best_entry >= 0 else np.inf
     age = head_of(system).now - mine.best_time if mine.best_entry >= 0 else np.inf
-    held, queue = part(held, half.held), part(queue, half.queue)
-    age, answer = part(age, half.age), part(answer, half.answer)
+    held, queue = saturate(held, half.held), saturate(queue, half.queue)
+    age, answer = saturate(age, half.age), saturate(answer, half.answer)
     entries = view_at(view, 0).observation + (pool * POOL_ENTRIES + POOL_CONSTANTS) * ENTRY_BYTES
     entry_at(entries, 0).value = held
     entry_at(entries, 1).value = queue
@@ -147,7 +147,7 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
     entry_at(entries, 3).value = answer
     entry_at(entries, 4).value = idle
     entry_at(entries, 5).value = (
-        part(head_of(system).now - mine.mean_received, half.age) if mine.held > 0 else 1.0
+        saturate(head_of(system).now - mine.mean_received, half.age) if mine.held > 0 else 1.0
     )
     return able
 
@@ -161,7 +161,7 @@ def observe_router(system: int, router: int, view: int) -> None:
         own.recent_gap,
         own.recent_empty,
     )
-    write(view, at, part(gap, recent) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
+    write(view, at, saturate(gap, recent) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
     write(view, at + 1, empty)
 
 
@@ -190,7 +190,7 @@ def observe_state(system: int, router: int, view: int) -> None:
 
 
 @kernel
-def mark_real_actions(view: int, first: int, end: int, able: int) -> None:
+def mark_conditional_actions(view: int, first: int, end: int, able: int) -> None:
     """Write the marks of the doubtful actions `first` to `end` - 1: 0 where none of their needs is in `able`.
 
     There one would only do what it falls back on.

@@ -9,10 +9,10 @@ from pull_env.kernels.compiler.intrinsics import call
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.state import head_of
 
-HAPPEN, LAUNCH, RECANT, STAY, ASK, BEST_OPEN = range(6)
+PROCESS_EVENT, START_ANNOUNCEMENT, SEND_REMOVE, PLAN_SERVICE, PROBE_SERVER, BEST_OPEN_SERVER = range(6)
 
 
 @kernel
-def aside(system: int, what: int, first: int, second: int) -> float:
+def call_faults(system: int, what: int, first: int, second: int) -> float:
     """Do one of the things that `troubles.troubles` names, with what it takes and returns."""
     return float(call(head_of(system).fault_entry, system, what, first, second))

@@ -35,14 +35,14 @@ def schedule(system: int, due: float, kind: int, server: int, router: int, numbe
 
 
 @kernel
-def soonest(system: int) -> float:
+def next_event_time(system: int) -> float:
     """Return when the next event is due; inf: there is none."""
     head = head_of(system)
     return heap_at(head.event_heap, 0).due if head.pending_events > 0 else math.inf
 
 
 @kernel
-def take_event(system: int) -> int:
+def pop_event(system: int) -> int:
     """Go to the time of the next event, free its cell, and return where it lies; it stays readable there."""
     head = head_of(system)
     head.now = heap_at(head.event_heap, 0).due

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import math
 
-from pull_env.kernels.announce import announce, forget, withdraw
+from pull_env.kernels.announce import announce, end_announcement, withdraw
 from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.faults.events import schedule
-from pull_env.kernels.faults.server_health import RESTARTS, exponential, is_open, pace, uptime
-from pull_env.kernels.messages import drop
+from pull_env.kernels.faults.server_health import RESTARTS, exponential, is_open, speed_time, up_or_down_time
+from pull_env.kernels.messages import delete
 from pull_env.kernels.random import bits
 from pull_env.kernels.routing.memory import forget_all
 from pull_env.kernels.state import (
-    CLOSE,
     FAULT_STREAM,
     KEEP_HISTORY,
-    OPEN,
-    REPEAT,
-    RESTART,
+    POOL_CLOSES,
+    POOL_OPENS,
+    PULL_REPEATS,
+    ROUTER_RESTARTS,
+    SERVER_SWITCHES,
     STALE,
-    SWITCH,
     condition_of,
     drain_at,
     has_flag,
     head_of,
     health_of,
+    held_server_cell,
     history_of,
     list_of,
     pool_of,
     router_of,
     server_of,
-    slot_of,
 )
 
 
@@ -41,37 +41,37 @@ def start_faults(system: int) -> None:
     head.fault_key = bits(system, FAULT_STREAM)
     for server in range(head.n):
         health = health_of(system, server)
-        health.period_end = health.work_period_end = uptime(system, server, 0)
-        health.slow_period_end = pace(system, server, 0)
-        schedule(system, health.period_end, SWITCH, server, -1, 0)
+        health.period_end = health.work_period_end = up_or_down_time(system, server, 0)
+        health.slow_period_end = speed_time(system, server, 0)
+        schedule(system, health.period_end, SERVER_SWITCHES, server, -1, 0)
         holder = server_of(system, server).holder
         if holder >= 0:
-            schedule(system, head.repeat, REPEAT, server, holder, health.announcement)
+            schedule(system, head.repeat, PULL_REPEATS, server, holder, health.announcement)
     for router in range(head.R):
-        plan_restart(system, router, 0)
+        schedule_restart(system, router, 0)
     for k in range(head.drain_count):
         drain = drain_at(head.drains, k)
-        schedule(system, drain.time, OPEN if drain.opens else CLOSE, drain.pool, -1, 0)
+        schedule(system, drain.time, POOL_OPENS if drain.opens else POOL_CLOSES, drain.pool, -1, 0)
 
 
 @kernel
-def switch(system: int, server: int) -> None:
+def switch_server(system: int, server: int) -> None:
     """Let `server` fail, which tells nobody, or return, when it announces itself if it is available."""
     health = health_of(system, server)
     health.period += 1
-    health.period_end += uptime(system, server, health.period)
-    schedule(system, health.period_end, SWITCH, server, -1, 0)
+    health.period_end += up_or_down_time(system, server, health.period)
+    schedule(system, health.period_end, SERVER_SWITCHES, server, -1, 0)
     down = health.period & 1
     if condition_of(system, server_of(system, server).pool).open:
         head_of(system).closed_servers += 1 if down else -1
     if down:
-        forget(system, server)
+        end_announcement(system, server)
     else:
-        appear(system, server)
+        announce_if_available(system, server)
 
 
 @kernel
-def appear(system: int, server: int) -> None:
+def announce_if_available(system: int, server: int) -> None:
     """Let a server that may accept customers again announce itself if it is available."""
     spot, threshold = server_of(system, server), head_of(system).threshold
     if threshold > 0 and spot.holder < 0 and spot.queue < threshold and is_open(system, server):
@@ -85,7 +85,7 @@ def open_pool(system: int, pool: int) -> None:
     first = pool_of(system, pool).start
     for server in range(first, first + pool_of(system, pool).size):
         head_of(system).closed_servers -= 1 - (health_of(system, server).period & 1)
-        appear(system, server)
+        announce_if_available(system, server)
 
 
 @kernel
@@ -98,31 +98,31 @@ def close_pool(system: int, pool: int) -> None:
         if server_of(system, server).holder < 0:
             continue
         if has_flag(system, STALE):
-            forget(system, server)
+            end_announcement(system, server)
         else:
             withdraw(system, -1, server)
 
 
 @kernel
-def plan_restart(system: int, router: int, number: int) -> None:
+def schedule_restart(system: int, router: int, number: int) -> None:
     """Schedule the next restart of `router`, `number` of which are over."""
     head = head_of(system)
     if head.restart < math.inf:
         time = exponential(system, RESTARTS, router, number) * head.restart
-        schedule(system, head.now + time, RESTART, -1, router, number)
+        schedule(system, head.now + time, ROUTER_RESTARTS, -1, router, number)
 
 
 @kernel
-def restart(system: int, router: int, number: int) -> None:
+def restart_router(system: int, router: int, number: int) -> None:
     """Let `router` forget its messages, its memory, and what probes taught it."""
     for pool in range(head_of(system).J):
         mine = list_of(system, router, pool)
         while mine.held > 0:
-            drop(system, router, slot_of(system, router, pool, mine.held - 1).value)
+            delete(system, router, held_server_cell(system, router, pool, mine.held - 1).value)
         mine.probed_wait = mine.probed_idle = 0.0
         if has_flag(system, KEEP_HISTORY):
             law = history_of(system, router, pool)
             law.count, law.reservation = 0, 0.0
     router_of(system, router).last_announced = -1
     forget_all(system, router)
-    plan_restart(system, router, number + 1)
+    schedule_restart(system, router, number + 1)

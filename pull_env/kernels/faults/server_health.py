@@ -46,7 +46,7 @@ def exponential(system: int, process: int, item: int, period: int) -> float:
 
 
 @kernel
-def uptime(system: int, server: int, period: int) -> float:
+def up_or_down_time(system: int, server: int, period: int) -> float:
     """Return how long a period of `server` lasts in which it is up, or one of odd number, down."""
     condition = condition_of(system, server_of(system, server).pool)
     mean = condition.down if period & 1 else condition.up
@@ -54,7 +54,7 @@ def uptime(system: int, server: int, period: int) -> float:
 
 
 @kernel
-def pace(system: int, server: int, period: int) -> float:
+def speed_time(system: int, server: int, period: int) -> float:
     """Return how long a period of `server` lasts in which it is fast, or one of odd number, slow."""
     condition = condition_of(system, server_of(system, server).pool)
     mean = condition.slow if period & 1 else condition.normal
@@ -70,15 +70,17 @@ def is_open(system: int, server: int) -> bool:
 
 
 @kernel
-def stay(system: int, server: int, found: int) -> float:
+def plan_service(system: int, server: int, found: int) -> float:
     """Return when the customer at hand will start its service at `server`, where it found `found` customers.
 
     How long it will be in service is written to `head.service`; to `head.doomed`, if it will be lost there.
     """
     head, health = head_of(system), health_of(system, server)
     starts = head.now if found == 0 else work_of(system, server).work_end
-    service = serve_through(system, server, starts, head.size) if starts < failure(system, server) else 0.0
-    head.doomed = starts >= failure(system, server) or service == math.inf
+    service = (
+        service_duration(system, server, starts, head.size) if starts < loss_time(system, server) else 0.0
+    )
+    head.doomed = starts >= loss_time(system, server) or service == math.inf
     if head.doomed:
         head.lost_customers += 1
         starts = min(starts, health.period_end)
@@ -88,7 +90,7 @@ def stay(system: int, server: int, found: int) -> float:
 
 
 @kernel
-def failure(system: int, server: int) -> float:
+def loss_time(system: int, server: int) -> float:
     """Return when those who are at `server` now will be lost with it; inf where they are not."""
     return (
         health_of(system, server).period_end if head_of(system).failure_fate == CUSTOMERS_LOST else math.inf
@@ -96,7 +98,7 @@ def failure(system: int, server: int) -> float:
 
 
 @kernel
-def serve_through(system: int, server: int, starts: float, need: float) -> float:
+def service_duration(system: int, server: int, starts: float, need: float) -> float:
     """Return how long `server` takes from `starts` for a requirement, its stops and slow periods included.
 
     The periods at the end of its work are kept, as its next customer starts no sooner.
@@ -111,16 +113,16 @@ def serve_through(system: int, server: int, starts: float, need: float) -> float
     while True:
         while health.work_period_end <= now:
             health.work_period += 1
-            health.work_period_end += uptime(system, server, health.work_period)
+            health.work_period_end += up_or_down_time(system, server, health.work_period)
         while health.slow_period_end <= now:
             health.slow_period += 1
-            health.slow_period_end += pace(system, server, health.slow_period)
+            health.slow_period_end += speed_time(system, server, health.slow_period)
         speed = rate * factor if health.slow_period & 1 else rate
         end = min(health.work_period_end, health.slow_period_end)
         up = health.work_period & 1 == 0
         if up and left / speed <= end - now:
             return left / speed if now == starts else now - starts + left / speed
-        if end >= failure(system, server):
+        if end >= loss_time(system, server):
             return math.inf
         left -= speed * (end - now) if up else 0.0
         if (

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from pull_env.kernels.compiler.intrinsics import prefetch, prefetch_far
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.messages import held_of, slot_picked
-from pull_env.kernels.random import HALF, LOW, below, peek, pool_of_tick, server_at_random, weighted_pool
+from pull_env.kernels.messages import kth_slot, messages_held
+from pull_env.kernels.random import (
+    HALF,
+    LOW,
+    below,
+    peek,
+    pick_server_in_pool,
+    pool_by_capacity,
+    pool_of_service,
+)
 from pull_env.kernels.state import (
     ARRIVAL_STREAM,
     INTEGER,
@@ -25,27 +33,27 @@ SERVER_BYTES, INTEGER_BYTES = SERVER.itemsize, INTEGER.itemsize
 
 
 @kernel
-def fetch(address: int, size: int) -> None:
+def prefetch_range(address: int, size: int) -> None:
     """Fetch `size` bytes, which are needed soon, but not next."""
     for line in range(0, size, 64):
         prefetch_far(address + line)
 
 
 @kernel
-def fetch_drawn(system: int, chain: int) -> None:
+def prefetch_next_events(system: int, chain: int) -> None:
     """Fetch what the next random numbers point at, where it is known what they will be used for."""
     if head_of(system).router >= 0:  # a trace may have ended
-        fetch_chosen(system, chain)
-        fetch_tick(system)
+        prefetch_choice(system, chain)
+        prefetch_next_service(system)
 
 
 @kernel
-def fetch_tick(system: int) -> None:
+def prefetch_next_service(system: int) -> None:
     """Fetch the server whose clock ticks next, and who gets its message, if that is what happens next."""
     head, drawn = head_of(system), peek(system, ARRIVAL_STREAM)
     if drawn & LOW < head.arrival_threshold:
         return
-    pool = pool_of_tick(system, drawn & LOW)
+    pool = pool_of_service(system, drawn & LOW)
     place = pool_of(system, pool)
     prefetch(head.servers + (place.start + below(drawn >> HALF, place.size)) * SERVER_BYTES)
     if head.threshold > 0:
@@ -55,18 +63,18 @@ def fetch_tick(system: int) -> None:
 
 
 @kernel
-def fetch_chosen(system: int, chain: int) -> None:
+def prefetch_choice(system: int, chain: int) -> None:
     """Fetch the server that the first step at `chain` draws, or the slot of the message that it takes."""
     head, step, drawn = head_of(system), step_at(chain, 0), peek(system, POLICY_STREAM)
     if step.kind == TAKE and held(system, step.pool) > 0:
         k = below(drawn & LOW, held(system, step.pool))
-        prefetch(head.slots + slot_picked(system, head.router, step.pool, k) * INTEGER_BYTES)
+        prefetch(head.slots + kth_slot(system, head.router, step.pool, k) * INTEGER_BYTES)
     else:
-        pool = step.pool if step.pool >= 0 else weighted_pool(system, drawn >> HALF)
-        prefetch(head.servers + server_at_random(system, pool, drawn) * SERVER_BYTES)
+        pool = step.pool if step.pool >= 0 else pool_by_capacity(system, drawn >> HALF)
+        prefetch(head.servers + pick_server_in_pool(system, pool, drawn) * SERVER_BYTES)
 
 
 @kernel
 def held(system: int, pool: int) -> int:
     """Return how many messages of `pool` (-1: of all) the router at hand holds."""
-    return held_of(system, head_of(system).router, pool)
+    return messages_held(system, head_of(system).router, pool)

@@ -11,17 +11,17 @@ from typing import Any
 
 from pull_env.kernels.compiler.intrinsics import prefetch
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.messages import slot_chosen
+from pull_env.kernels.messages import chosen_slot
 from pull_env.kernels.random import (
     HALF,
     LOW,
     below,
-    drawn_server,
     fill_ring,
-    number_ahead,
-    pool_of_tick,
+    pick_router,
+    pick_server,
+    pool_of_service,
     rewind,
-    weighted_router,
+    ring_cell,
 )
 from pull_env.kernels.state import (
     ARRIVAL_STREAM,
@@ -43,68 +43,68 @@ INTEGER_BYTES = INTEGER.itemsize
 
 
 @kernel
-def look_ahead(system: int) -> None:
+def start_prefetch(system: int) -> None:
     """Begin to look ahead."""
     for which in (ARRIVAL_STREAM, POLICY_STREAM, COMING_ARRIVALS):
         ring_of(system, which).next = ring_of(system, which).end = 0
     fill_ring(system, ARRIVAL_STREAM)
     fill_ring(system, POLICY_STREAM)
     for k in range(RING_SIZE):
-        expect(system, number_ahead(system, ARRIVAL_STREAM, k).value)
+        append_if_arrival(system, ring_cell(system, ARRIVAL_STREAM, k).value)
 
 
 @kernel
-def look_no_further(system: int) -> None:
+def stop_prefetch(system: int) -> None:
     """Move the streams back to where they stand for whoever does not look ahead."""
     rewind(system, ARRIVAL_STREAM)
     rewind(system, POLICY_STREAM)
 
 
 @kernel
-def expect(system: int, drawn: Any) -> None:
+def append_if_arrival(system: int, drawn: Any) -> None:
     """Note the number `drawn` if it will bring a customer."""
     head, coming = head_of(system), ring_of(system, COMING_ARRIVALS)
-    number_ahead(system, COMING_ARRIVALS, coming.end - coming.next).value = drawn
+    ring_cell(system, COMING_ARRIVALS, coming.end - coming.next).value = drawn
     coming.end += drawn & LOW < head.arrival_threshold  # no branch: it could not be foreseen
 
 
 @kernel
-def foresee_tick(system: int) -> None:
+def prefetch_service(system: int) -> None:
     """Fetch the server of the tick drawn last; one of an arrival has none, but to ask would take longer."""
-    drawn = number_ahead(system, ARRIVAL_STREAM, -1).value
-    pool = pool_of(system, pool_of_tick(system, drawn & LOW))
-    foresee_server(system, pool.start + below(drawn >> HALF, pool.size))
-    expect(system, drawn)
+    drawn = ring_cell(system, ARRIVAL_STREAM, -1).value
+    pool = pool_of(system, pool_of_service(system, drawn & LOW))
+    prefetch_server(system, pool.start + below(drawn >> HALF, pool.size))
+    append_if_arrival(system, drawn)
 
 
 @kernel
-def foresee_drawn(system: int, pool: int, weights: int) -> None:
+def prefetch_drawn(system: int, pool: int, weights: int) -> None:
     """Fetch the server of `pool` that the number drawn last picks, if it will be used for that."""
-    foresee_server(system, drawn_server(system, pool, weights, number_ahead(system, POLICY_STREAM, -1).value))
+    prefetch_server(system, pick_server(system, pool, weights, ring_cell(system, POLICY_STREAM, -1).value))
 
 
 @kernel
-def foresee_taken(system: int, step: Any) -> None:
+def prefetch_taken(system: int, step: Any) -> None:
     """Fetch the message that `step` takes for a customer to come, and the server of one that comes sooner."""
-    prefetch(cell_for(system, step, MESSAGE_AHEAD))
-    foresee_server(system, integer_at(cell_for(system, step, SENDER_AHEAD), 0).value)
+    prefetch(slot_address(system, step, MESSAGE_AHEAD))
+    prefetch_server(system, integer_at(slot_address(system, step, SENDER_AHEAD), 0).value)
 
 
 @kernel
-def cell_for(system: int, step: Any, k: int) -> int:
+def slot_address(system: int, step: Any, k: int) -> int:
     """Return the address of the cell that names the server `step` takes for the k-th customer to come."""
-    drawn = number_ahead(system, POLICY_STREAM, k).value
-    slot = slot_chosen(system, router_of_coming(system, k), step.pool, step.order, drawn)
+    drawn = ring_cell(system, POLICY_STREAM, k).value
+    slot = chosen_slot(system, coming_router(system, k), step.pool, step.order, drawn)
     return head_of(system).slots + max(slot, 0) * INTEGER_BYTES
 
 
 @kernel
-def router_of_coming(system: int, k: int) -> Any:
+def coming_router(system: int, k: int) -> Any:
     """Return the router of the k-th customer to come."""
-    return weighted_router(system, number_ahead(system, COMING_ARRIVALS, k - 1).value >> HALF)
+    return pick_router(system, ring_cell(system, COMING_ARRIVALS, k - 1).value >> HALF)
 
 
 @kernel
-def foresee_server(system: int, server: int) -> None:
+def prefetch_server(system: int, server: int) -> None:
     """Fetch what lies of `server` in the array of servers."""
     prefetch(head_of(system).servers + server * SERVER_BYTES)

@@ -26,7 +26,7 @@ from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.state import (
     COMPLETE,
     KEEP_MEMORY,
-    KEEP_VIEW,
+    KEEP_OBSERVATION,
     UNLIMITED,
     group_of,
     has_flag,
@@ -45,31 +45,31 @@ UNKNOWN = -2  # the best place of a memory that has changed
 
 
 @kernel
-def lengths_in(system: int, row: int) -> int:
+def queues_address(system: int, row: int) -> int:
     """Return the address of the lengths of the memory at address `row`."""
     return row + head_of(system).M * SHORT
 
 
 @kernel
-def times_in(system: int, row: int) -> int:
+def times_address(system: int, row: int) -> int:
     """Return the address of the times of the memory at address `row`."""
     return row + head_of(system).M * LONG
 
 
 @kernel
-def length_at(system: int, row: int, place: int) -> Any:
+def queue_at(system: int, row: int, place: int) -> Any:
     """Return the cell of the length in a place."""
-    return integer_at(lengths_in(system, row), place)
+    return integer_at(queues_address(system, row), place)
 
 
 @kernel
 def time_at(system: int, row: int, place: int) -> Any:
     """Return the cell of the time in a place."""
-    return real_at(times_in(system, row), place)
+    return real_at(times_address(system, row), place)
 
 
 @kernel
-def place_of_known(system: int, row: int, server: int) -> int:
+def find_entry(system: int, row: int, server: int) -> int:
     """Return the place of `server`, -1 if it is not remembered."""
     if has_flag(system, COMPLETE):
         return server
@@ -81,11 +81,11 @@ def place_of_known(system: int, row: int, server: int) -> int:
 
 
 @kernel
-def oldest_place(system: int, row: int) -> int:
+def oldest_entry(system: int, row: int) -> int:
     """Return the place to forget first: an empty one, else the oldest, the first of equals."""
     place, oldest = -1, LATEST
     for k in range(0, head_of(system).M, LANES):
-        times = times_in(system, row) + k * LONG
+        times = times_address(system, row) + k * LONG
         time = least_64(times, EVERY)
         place = k + first(equal_64(times, time)) if time < oldest else place
         oldest = min(time, oldest)
@@ -96,45 +96,45 @@ def oldest_place(system: int, row: int) -> int:
 def remember(system: int, router: int, server: int, queue: int) -> None:
     """Note that `server` has `queue` customers now, in its place or in that of the oldest."""
     row = memory_of(system, router, group_of(system, server_of(system, server).pool))
-    place = place_of_known(system, row, server)
+    place = find_entry(system, row, server)
     if place < 0:
-        place = oldest_place(system, row)
+        place = oldest_entry(system, row)
     integer_at(row, place).value = server
-    length_at(system, row, place).value = queue
+    queue_at(system, row, place).value = queue
     time_at(system, row, place).value = head_of(system).now
-    note_change(system, router, server_of(system, server).pool)
+    invalidate_best(system, router, server_of(system, server).pool)
 
 
 @kernel
-def note_assignment(system: int, router: int, server: int) -> None:
+def add_assignment(system: int, router: int, server: int) -> None:
     """Add the customer just assigned to the remembered length of `server`, up to its buffer."""
     pool = server_of(system, server).pool
     row = memory_of(system, router, group_of(system, pool))
-    place = place_of_known(system, row, server)
+    place = find_entry(system, row, server)
     if place >= 0:
-        length = length_at(system, row, place)
+        length = queue_at(system, row, place)
         length.value = min(length.value + 1, pool_of(system, pool).buffer)
-        note_change(system, router, pool)
+        invalidate_best(system, router, pool)
 
 
 @kernel
-def note_change(system: int, router: int, pool: int) -> None:
+def invalidate_best(system: int, router: int, pool: int) -> None:
     """Let `router` look for its best server of `pool` anew, of every pool where one group holds all."""
-    if has_flag(system, KEEP_VIEW):
+    if has_flag(system, KEEP_OBSERVATION):
         together = head_of(system).G == 1
         for j in range(0 if together else pool, head_of(system).J if together else pool + 1):
             list_of(system, router, j).best_entry = UNKNOWN
 
 
 @kernel
-def look_back(system: int, router: int, pool: int) -> Any:
+def refresh_best(system: int, router: int, pool: int) -> Any:
     """Return what `router` holds and knows of `pool`: its best server, too, of which it keeps a view."""
     mine = list_of(system, router, pool)
     if mine.best_entry == UNKNOWN:
         row = memory_of(system, router, group_of(system, pool))
-        mine.best_entry = best_place(system, router, pool)
+        mine.best_entry = best_entry_of(system, router, pool)
         if mine.best_entry >= 0:
-            mine.best_queue = length_at(system, row, mine.best_entry).value
+            mine.best_queue = queue_at(system, row, mine.best_entry).value
             mine.best_time = time_at(system, row, mine.best_entry).value
     return mine
 
@@ -152,14 +152,14 @@ def forget_all(system: int, router: int) -> None:
                 continue  # no place of the memory, but of the last LANES
             known = complete and place < head.n
             integer_at(row, place).value = place if known else -1
-            length_at(system, row, place).value = 0 if known else UNLIMITED
+            queue_at(system, row, place).value = 0 if known else UNLIMITED
             time_at(system, row, place).value = -math.inf
     for pool in range(head.J):
-        note_change(system, router, pool)
+        invalidate_best(system, router, pool)
 
 
 @kernel
-def best_place(system: int, router: int, pool: int) -> int:
+def best_entry_of(system: int, router: int, pool: int) -> int:
     """Return the place of the smallest remembered length of `pool`, the freshest of equals; -1: none.
 
     O(M); where a router remembers every server, O(size of the pool).
@@ -170,8 +170,8 @@ def best_place(system: int, router: int, pool: int) -> int:
         start, end = pool_of(system, pool).start, pool_of(system, pool).start + pool_of(system, pool).size
     place, least, freshest = -1, UNLIMITED, LATEST
     for k in range(start // LANES * LANES, end, LANES):
-        lengths, times = lengths_in(system, row) + k * SHORT, times_in(system, row) + k * LONG
-        known = known_of(system, row + k * SHORT, pool)
+        lengths, times = queues_address(system, row) + k * SHORT, times_address(system, row) + k * LONG
+        known = mask_of_pool(system, row + k * SHORT, pool)
         length = least_32(lengths, known)
         shortest = known & equal_32(lengths, length)
         time = most_64(times, shortest)
@@ -182,7 +182,7 @@ def best_place(system: int, router: int, pool: int) -> int:
 
 
 @kernel
-def known_of(system: int, servers: int, pool: int) -> int:
+def mask_of_pool(system: int, servers: int, pool: int) -> int:
     """Return the mask of those of LANES places, the first at address `servers`, that hold a server of `pool`.
 
     All, where there are no others: the length in an empty place is UNLIMITED, which no server's is.
@@ -203,10 +203,10 @@ def recall(system: int, router: int, pool: int) -> int:
     for j in range(head_of(system).J):
         if pool >= 0 and pool != j:
             continue
-        place, row = best_place(system, router, j), memory_of(system, router, group_of(system, j))
+        place, row = best_entry_of(system, router, j), memory_of(system, router, group_of(system, j))
         if place < 0:
             continue
-        delay = (length_at(system, row, place).value + 1) / pool_of(system, j).rate
+        delay = (queue_at(system, row, place).value + 1) / pool_of(system, j).rate
         time = time_at(system, row, place).value
         if server < 0 or delay < least or (delay == least and time > fresh):
             server, least, fresh = int(integer_at(row, place).value), delay, time

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.faults.entry import ASK, aside
+from pull_env.kernels.faults.entry import PROBE_SERVER, call_faults
 from pull_env.kernels.messages import contains
-from pull_env.kernels.random import bits, drawn_server
-from pull_env.kernels.routing.probe_answers import note_answer
+from pull_env.kernels.random import bits, pick_server
+from pull_env.kernels.routing.probe_answers import record_answer
 from pull_env.kernels.state import (
     FAULTS,
     POLICY_STREAM,
@@ -35,18 +35,18 @@ def search(system: int, router: int, step: Any) -> int:
         pool = most_promising(system, router, asked) if asked > 0 else -1
         if best >= 0 and pool >= 0 and least <= history_of(system, router, pool).reservation:
             break
-        server = drawn_server(system, pool, RATE, bits(system, POLICY_STREAM))
+        server = pick_server(system, pool, RATE, bits(system, POLICY_STREAM))
         while contains(head_of(system).probed, asked, server):
-            server = drawn_server(system, pool, RATE, bits(system, POLICY_STREAM))
+            server = pick_server(system, pool, RATE, bits(system, POLICY_STREAM))
         probed_of(system, asked).value = server
         asked += 1
         head_of(system).probed_count = asked
         if not has_flag(system, FAULTS):
             head_of(system).probes += 2
-        elif aside(system, ASK, server, 1) == 0.0:
+        elif call_faults(system, PROBE_SERVER, server, 1) == 0.0:
             continue
         queue, pool = server_of(system, server).queue, server_of(system, server).pool
-        note_answer(system, router, server, queue, step)
+        record_answer(system, router, server, queue, step)
         wait = queue / pool_of(system, pool).rate
         best = server if wait < least else best
         least = min(wait, least)
@@ -59,13 +59,13 @@ def most_promising(system: int, router: int, asked: int) -> int:
     pool, least = -1, math.inf
     for j in range(head_of(system).J):
         wait = history_of(system, router, j).reservation
-        if (pool < 0 or wait < least) and asked_in(system, j, asked) < pool_of(system, j).size:
+        if (pool < 0 or wait < least) and probed_in_pool(system, j, asked) < pool_of(system, j).size:
             pool, least = j, wait
     return pool
 
 
 @kernel
-def asked_in(system: int, pool: int, asked: int) -> int:
+def probed_in_pool(system: int, pool: int, asked: int) -> int:
     """Return how many of the first `asked` servers asked are of `pool`."""
     count = 0
     for k in range(asked):

@@ -15,7 +15,7 @@ from pull_env.kernels.state import (
     HISTORY_LENGTH,
     KEEP_HISTORY,
     KEEP_MEMORY,
-    KEEP_VIEW,
+    KEEP_OBSERVATION,
     answer_of,
     has_flag,
     history_of,
@@ -28,12 +28,12 @@ RECENT = 1 / 16  # weight of the latest in a router's running means
 
 
 @kernel
-def note_answer(system: int, router: int, server: int, queue: int, step: Any) -> None:
+def record_answer(system: int, router: int, server: int, queue: int, step: Any) -> None:
     """Keep what an answer tells the router; a probe that recalls remembers its answers at its end."""
     if has_flag(system, KEEP_MEMORY) and not step.recall:
         remember(system, router, server, queue)
     pool = server_of(system, server).pool
-    if has_flag(system, KEEP_VIEW):
+    if has_flag(system, KEEP_OBSERVATION):
         mine = list_of(system, router, pool)
         mine.probed_wait += RECENT * (queue / pool_of(system, pool).rate - mine.probed_wait)
         mine.probed_idle += RECENT * ((1.0 if queue == 0 else 0.0) - mine.probed_idle)

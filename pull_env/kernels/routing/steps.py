@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.faults.entry import ASK, BEST_OPEN, aside
-from pull_env.kernels.messages import choose, contains, drop
-from pull_env.kernels.prefetch.large_systems import foresee_drawn, foresee_taken
-from pull_env.kernels.random import LOW, below, bits, drawn_server
+from pull_env.kernels.faults.entry import BEST_OPEN_SERVER, PROBE_SERVER, call_faults
+from pull_env.kernels.messages import choose_message, contains, delete
+from pull_env.kernels.prefetch.large_systems import prefetch_drawn, prefetch_taken
+from pull_env.kernels.random import LOW, below, bits, pick_server
 from pull_env.kernels.routing.level_index import count_lowest, lowest_level, pick_lowest
-from pull_env.kernels.routing.memory import length_at, recall, remember, time_at
+from pull_env.kernels.routing.memory import queue_at, recall, remember, time_at
 from pull_env.kernels.routing.optimal_search import search
-from pull_env.kernels.routing.probe_answers import note_answer
+from pull_env.kernels.routing.probe_answers import record_answer
 from pull_env.kernels.state import (
     BY_DELAY,
     BY_QUEUE_THEN_SPEED,
@@ -51,7 +51,7 @@ from pull_env.kernels.state import (
 
 
 @kernel
-def serve(system: int, router: int, step: Any) -> int:
+def try_step(system: int, router: int, step: Any) -> int:
     """Return the server that `step` gives the customer at `router`; -1 if the step cannot act."""
     if step.kind == TAKE:
         return take(system, router, step)
@@ -83,11 +83,11 @@ def take(system: int, router: int, step: Any) -> int:
     threshold, and that is what the router remembers.
     """
     if has_flag(system, PREFETCH):
-        foresee_taken(system, step)
-    server = choose(system, router, step.pool, step.order)
+        prefetch_taken(system, step)
+    server = choose_message(system, router, step.pool, step.order)
     if server >= 0:
         if has_flag(system, STALE):
-            drop(system, router, server)
+            delete(system, router, server)
         if has_flag(system, KEEP_MEMORY):
             remember(system, router, server, head_of(system).threshold - 1)
     return server
@@ -96,9 +96,9 @@ def take(system: int, router: int, step: Any) -> int:
 @kernel
 def send(system: int, step: Any) -> int:
     """Choose a server at random."""
-    server = drawn_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
+    server = pick_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
     if has_flag(system, PREFETCH):
-        foresee_drawn(system, step.pool, step.weights)
+        prefetch_drawn(system, step.pool, step.weights)
     return server
 
 
@@ -109,16 +109,16 @@ def probe(system: int, router: int, step: Any) -> int:
     at_most = step.at_most if step.replace else min(step.at_most, population)
     best, least, speed, asked = -1, math.inf, 0.0, 0
     while asked < at_most:
-        server = drawn_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
+        server = pick_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
         while not step.replace and contains(head_of(system).probed, asked, server):
-            server = drawn_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
+            server = pick_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
         if has_flag(system, PREFETCH):
-            foresee_drawn(system, step.pool, step.weights)
+            prefetch_drawn(system, step.pool, step.weights)
         probed_of(system, asked).value = server
         asked += 1
         head_of(system).probed_count = asked
         if has_flag(system, FAULTS):
-            answers = aside(system, ASK, server, step.stop_at >= 0.0) != 0.0
+            answers = call_faults(system, PROBE_SERVER, server, step.stop_at >= 0.0) != 0.0
             unanswered_of(system, asked - 1).value = not answers
             if not answers:
                 continue
@@ -126,8 +126,8 @@ def probe(system: int, router: int, step: Any) -> int:
             head_of(system).probes += 2
         queue, pool = server_of(system, server).queue, server_of(system, server).pool
         rate = pool_of(system, pool).rate
-        note_answer(system, router, server, queue, step)
-        value = promise(queue, rate, step.rank)
+        record_answer(system, router, server, queue, step)
+        value = rank_value(queue, rate, step.rank)
         if has_flag(system, CALENDAR) and step.rank == BY_WORK:
             value = work_left(system, server)
         faster = (value == least) & (rate > speed) & (step.rank == BY_QUEUE_THEN_SPEED)
@@ -164,7 +164,7 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
     least, speed, fresh = math.inf, 0.0, math.inf
     if best >= 0:
         speed = pool_of(system, server_of(system, best).pool).rate
-        least = promise(server_of(system, best).queue, speed, step.rank)
+        least = rank_value(server_of(system, best).queue, speed, step.rank)
     for group in range(head_of(system).G):
         row = memory_of(system, router, group)
         for k in range(head_of(system).M):
@@ -175,7 +175,7 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
             if step.pool >= 0 and step.pool != pool:
                 continue
             rate = pool_of(system, pool).rate
-            value = promise(length_at(system, row, k).value, rate, step.rank)
+            value = rank_value(queue_at(system, row, k).value, rate, step.rank)
             if value > least:
                 continue
             if value == least:
@@ -206,22 +206,22 @@ def inspect(system: int, step: Any) -> int:
     if has_flag(system, FAULTS):
         head.probe_time += 2.0 * head.delay  # full information is never lost, and takes a mean time
         if head.closed_servers > 0:
-            return int(aside(system, BEST_OPEN, step.rank, 0))
+            return int(call_faults(system, BEST_OPEN_SERVER, step.rank, 0))
     if has_flag(system, CALENDAR) and step.rank == BY_WORK and not any_idle(system):
         return least_work(system)
     J, index = head_of(system).J, head_of(system).by_queue
-    least, speed = merit(system, 0, step.rank)
+    least, speed = pool_merit(system, 0, step.rank)
     for j in range(1, J):
-        value, rate = merit(system, j, step.rank)
+        value, rate = pool_merit(system, j, step.rank)
         if value < least or (value == least and rate > speed):
             least, speed = value, rate
     ties = 0
     for j in range(J):
-        if merit(system, j, step.rank) == (least, speed):
+        if pool_merit(system, j, step.rank) == (least, speed):
             ties += count_lowest(index, j)
     k = below(bits(system, POLICY_STREAM) & LOW, ties)
     for j in range(J):
-        if merit(system, j, step.rank) == (least, speed):
+        if pool_merit(system, j, step.rank) == (least, speed):
             if k < count_lowest(index, j):
                 return pick_lowest(index, j, pool_of(system, j).start + pool_of(system, j).size, k)
             k -= count_lowest(index, j)
@@ -229,14 +229,14 @@ def inspect(system: int, step: Any) -> int:
 
 
 @kernel
-def merit(system: int, pool: int, rank: int) -> tuple[float, float]:
+def pool_merit(system: int, pool: int, rank: int) -> tuple[float, float]:
     """Return what the best server of `pool` is compared by: smaller first value, then larger second."""
     queue, rate = lowest_level(head_of(system).by_queue, pool), pool_of(system, pool).rate
-    return promise(queue, rate, rank), rate if rank == BY_QUEUE_THEN_SPEED else 0.0
+    return rank_value(queue, rate, rank), rate if rank == BY_QUEUE_THEN_SPEED else 0.0
 
 
 @kernel
-def promise(queue: int, rate: float, rank: int) -> float:
+def rank_value(queue: int, rate: float, rank: int) -> float:
     """Return what servers are compared by, the least being best: the delay at a length, or the length."""
     return (queue + 1) / rate if rank == BY_DELAY else float(queue)
 
