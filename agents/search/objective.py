@@ -11,7 +11,7 @@ import numpy as np
 
 from pull_env.policy.policy import Policy
 from pull_env.scenario.scenario import Scenario
-from pull_env.simulation.policy_runner import Player
+from pull_env.simulation.policy_runner import PolicyRunner
 from pull_env.simulation.results import Result, gains, measures
 from pull_env.simulation.seeds import spawn_seeds
 from pull_env.simulation.simulate import simulate
@@ -36,16 +36,16 @@ def short_cost(
     scenario: Scenario, policy: Policy, seed: int, warmup: int, customers: int, replications: int = 1
 ) -> float:
     """Return the mean cost of a customer in runs of `customers` each, after `warmup` that are left out."""
-    player, counters = Player(scenario, policy), []
-    arrays = player.simulator.arrays
+    runner, counters = PolicyRunner(scenario, policy), []
+    arrays = runner.simulator.arrays
     for replication in range(replications):
-        player.reset(seed, replication)
+        runner.reset(seed, replication)
         for part in (warmup, customers):
-            player.run(part)
+            runner.run(part)
             counters.append((arrays.head[0].copy(), arrays.pools.copy()))
     head, pools = (np.array(each) for each in zip(*counters, strict=True))
     gained = gains(head[::2], head[1::2]), gains(pools[::2], pools[1::2])
-    return float(measures(scenario, *gained, player.simulator.workload is not None)["cost"].mean())
+    return float(measures(scenario, *gained, runner.simulator.workload is not None)["cost"].mean())
 
 
 def validate(args: Args, scenario: Scenario, policy: Policy) -> Result:

@@ -17,7 +17,7 @@ from agents.training.algorithms import load
 from pull_env.policy.policy import Network, Policy, save_policy
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.kernel_data.view import local_size
-from pull_env.simulation.network_runner import Decider
+from pull_env.simulation.network_runner import CompiledNetwork
 
 POLICY = "policy.toml"
 TIE = 1e-5  # preferences that differ by less are as good as equal: sums are taken in another order
@@ -118,7 +118,7 @@ def check_decisions(model: Any, network: Network, count: int = 1000) -> None:
     """
     seen = np.random.default_rng(0).random((count, *model.observation_space.shape), np.float32)
     actions, _ = model.predict(seen, deterministic=True)
-    preferred = Decider(network).preferences(seen[:, : network.sizes[0]])
+    preferred = CompiledNetwork(network).preferences(seen[:, : network.sizes[0]])
     missed = preferred.max(axis=1) - preferred[np.arange(count), actions]
     if not (missed < TIE * np.maximum(1.0, np.abs(preferred).max(axis=1))).all():
         raise ValueError("the model decides otherwise than its layers do: it cannot be exported")

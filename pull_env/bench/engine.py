@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pull_env.bench.timing import Measurement, throughput
 from pull_env.policy.policy import Policy
 from pull_env.scenario.scenario import Pool, Scenario
-from pull_env.simulation.policy_runner import Player
+from pull_env.simulation.policy_runner import PolicyRunner
 
 CUSTOMERS = "customers a second"
 ROUTERS = (1, 10, 100, 1000)
@@ -42,8 +42,8 @@ class Running:
             seconds: Length of a timing.
             episode: Of the seed 0: simulators side by side have streams of their own.
         """
-        self._player = Player(scenario, policy)
-        self._player.reset(0, episode)
+        self._runner = PolicyRunner(scenario, policy)
+        self._runner.reset(0, episode)
         self.customers = self.warmup = 1
         self()  # loads the kernels, or compiles them
         patient, short = time.perf_counter() + PATIENCE, True
@@ -57,7 +57,7 @@ class Running:
 
     def __call__(self) -> None:
         """Place `customers` customers."""
-        self._player.run(self.customers)
+        self._runner.run(self.customers)
 
 
 def customers(

@@ -20,7 +20,7 @@ from gymnasium.error import ResetNeeded
 from pull_env.policy.policy import Announce, Memory, Step, as_announce, as_memory
 from pull_env.scenario.scenario import ScenarioLike, as_scenario
 from pull_env.simulation.kernel_data.step_records import encode, needs_calendar
-from pull_env.simulation.kernel_data.view import Sight
+from pull_env.simulation.kernel_data.view import ObservationArrays
 from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.workload import poisson, workload_of
 
@@ -167,22 +167,27 @@ class SystemEnv(gym.Env[Observation, Action]):
         episode = options.get("episode")
         return None if episode is None else whole("options['episode']", episode, least=0)
 
-    def _build(self, steps: tuple[Step, ...], keep: int) -> float:
-        """Build a simulator that keeps what `steps` read, and `keep`; return the time units of its tick."""
+    def _build(self, steps: tuple[Step, ...], extra_flags: int) -> float:
+        """Build a simulator for `steps`; return the time units of its tick."""
         workload = workload_of(self.scenario)
         if workload is None and needs_calendar(steps):
             workload = poisson(self.scenario)
         self.simulator = Simulator(
-            self.scenario, steps, self.announce, memory=self.memory, keep=keep, workload=workload
+            self.scenario,
+            steps,
+            self.announce,
+            memory=self.memory,
+            extra_flags=extra_flags,
+            workload=workload,
         )
         self._left = self._fed = 0
         return float(self.simulator.arrays.head["time_step"][0])
 
 
 class CustomerEnv(SystemEnv[np.int64]):
-    """An env in which one customer is one step, and the action an index. A child prepares `_view`."""
+    """An env in which one customer is one step, and the action an index. A child prepares `_observed`."""
 
-    _view: Sight
+    _observed: ObservationArrays
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return which actions are real, (actions,) flags; see the class.
@@ -192,7 +197,7 @@ class CustomerEnv(SystemEnv[np.int64]):
         """
         if not self.begun:
             raise ResetNeeded("action_masks needs reset before it")
-        return self._view.mask.astype(np.bool_)
+        return self._observed.mask.astype(np.bool_)
 
     def look(self, router: int) -> tuple[Observation, npt.NDArray[np.int8]]:
         """Return what `router` sees now, and its mask, whether it is asked or not.
@@ -206,7 +211,7 @@ class CustomerEnv(SystemEnv[np.int64]):
         if not 0 <= router < self.scenario.routers:
             raise ValueError(f"router is {router}: it must be from 0 to {self.scenario.routers - 1}")
         self._observe(router)
-        seen = self._view.observation.copy(), self._view.mask.copy()
+        seen = self._observed.observation.copy(), self._observed.mask.copy()
         if self.simulator.waiting_customer:
             self._observe(int(self.simulator.arrays.head["router"][0]))
         return seen
@@ -235,15 +240,15 @@ class CustomerEnv(SystemEnv[np.int64]):
 
     def _look(self) -> tuple[Observation, dict[str, Any]]:
         self._observe(int(self.simulator.arrays.head["router"][0]))
-        outcome = self._view.outcome
+        outcome = self._observed.outcome
         outcome["cost"] = outcome["wait"] = outcome["messages"] = 0
         outcome["lost"] = False
         observation, *_, info = self._answer(self._left)
         return observation, info
 
     def _link(self) -> None:
-        self._system_address, self._view_address = self.simulator.address, self._view.address
-        self._actions = self._view.mask.size
+        self._system_address, self._observed_address = self.simulator.address, self._observed.address
+        self._actions = self._observed.mask.size
 
     @abstractmethod
     def _observe(self, router: int) -> None:
@@ -251,7 +256,7 @@ class CustomerEnv(SystemEnv[np.int64]):
 
     def _answer(self, left: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Pack what the kernel wrote into fresh arrays and plain numbers; `left` to the episode."""
-        view = self._view
+        view = self._observed
         cost, wait, blocked, messages, router, time = read_outcome(view.outcome)  # type: ignore[arg-type]
         info = {
             "cost": cost,

@@ -14,7 +14,7 @@ from pull_env.envs.router import RouterEnv
 from pull_env.kernels.envs.batch import BATCH, write_all
 from pull_env.kernels.envs.observe import OUTCOME, VIEW
 from pull_env.simulation.kernel_data.state_arrays import LINE, lines
-from pull_env.simulation.kernel_data.view import View
+from pull_env.simulation.kernel_data.view import RouterObservation
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -47,16 +47,16 @@ class Batch:
         self.chunks = list(pairwise(bounds))  # of envs, one for each thread
         self._threads: BatchThreads | None = None
         self.actions, self.left = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        self.observations = np.zeros((size, first._view.observation.size), np.float32)
-        self.masks = np.zeros((size, first._view.mask.size), np.int8)
+        self.observations = np.zeros((size, first._observed.observation.size), np.float32)
+        self.masks = np.zeros((size, first._observed.mask.size), np.int8)
         self._outcomes: Array = np.zeros(size, OUTCOME)
         self._views: Array = np.zeros(size, VIEW)
         self._restarts = restarts
         self._layout = layout(size, self.observations.shape[1], self.masks.shape[1])
         self.envs = [first]
         self._link()
-        self.envs += [first.twin(*self._rows(k)) for k in range(1, size)]
-        self._known += [env._view for env in self.envs[1:]]
+        self.envs += [first.clone_into(*self._rows(k)) for k in range(1, size)]
+        self._known += [env._observed for env in self.envs[1:]]
 
     def room(self) -> Array:
         """Return a fresh place for an answer, (bytes,) uint8."""
@@ -99,10 +99,10 @@ class Batch:
         Its episode, too, may be another.
         """
         env = self.envs[k]
-        if env._view is not self._known[k]:
+        if env._observed is not self._known[k]:
             env.lie_in(*self._rows(k))
-            self._known[k] = env._view
-        self.left[k] = env._view.record["left"][0]
+            self._known[k] = env._observed
+        self.left[k] = env._observed.record["left"][0]
 
     def _rows(self, k: int) -> tuple[Array, ...]:
         """Return where env `k` lies: its system, and the parts of its view."""
@@ -138,7 +138,7 @@ class Batch:
             self.envs[0].simulator.arrays.extent() | LINE
         )  # odd in lines, for the cache to hold many heads
         self._systems = lines(size * width).reshape(size, width)
-        self._known: list[View | None] = [None for _ in self.envs]  # the views that lie in the rows
+        self._known: list[RouterObservation | None] = [None for _ in self.envs]  # those in the rows
         for k in range(len(self.envs)):
             self.adopt(k)
 

@@ -17,7 +17,7 @@ from pull_env.kernels.envs import control
 from pull_env.policy.catalog import as_catalog, default_catalog
 from pull_env.policy.policy import Announce, Memory, Recall, Step
 from pull_env.scenario.scenario import ScenarioLike
-from pull_env.simulation.kernel_data.view import View
+from pull_env.simulation.kernel_data.view import RouterObservation
 from pull_env.simulation.simulator import Floats
 
 
@@ -152,8 +152,8 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
         self.action_space = spaces.Box(-1.0, 1.0, (len(self.catalog) + 1,), np.float32)
         self.observation_space = spaces.Box(0.0, 1.0, (len(control_names(self.scenario)),), np.float32)
         tick = self._build((*self.catalog, Recall()), state.KEEP_OBSERVATION | state.KEEP_MEMORY)
-        self._view = View(self.scenario, self.catalog, tick, with_state=False)
-        self._books = Books(self.scenario, self._view)
+        self._observed = RouterObservation(self.scenario, self.catalog, tick, with_state=False)
+        self._books = Books(self.scenario, self._observed)
         self._link()
 
     def step(self, action: npt.ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -206,7 +206,7 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
     @property
     def time(self) -> float:
         """Now, in time units."""
-        return float(self._view.outcome["time"])
+        return float(self._observed.outcome["time"])
 
     def _look(self) -> tuple[Observation, dict[str, Any]]:
         self._books.clear()
@@ -216,4 +216,4 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
         return self._books.means(self._books.accounts) | {"time": self.time}
 
     def _link(self) -> None:
-        self._addresses = self.simulator.address, self._view.address, self._books.address
+        self._addresses = self.simulator.address, self._observed.address, self._books.address

@@ -11,7 +11,7 @@ from pull_env.kernels.envs import control
 from pull_env.policy.catalog import mean_service_time
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.kernel_data.state_arrays import Array
-from pull_env.simulation.kernel_data.view import View, local_size, observation_names
+from pull_env.simulation.kernel_data.view import RouterObservation, local_size, observation_names
 from pull_env.simulation.simulator import Floats
 
 LONGEST_RESERVATION = 4.0  # mean service times
@@ -35,7 +35,7 @@ class Books:
         chains: (R, A, CHAIN_STEPS) STEP, what the actions mean to each router.
     """
 
-    def __init__(self, scenario: Scenario, view: View) -> None:
+    def __init__(self, scenario: Scenario, view: RouterObservation) -> None:
         """Allocate for the routers of `scenario` and the actions of `view`."""
         R, J, entries = scenario.routers, len(scenario.pools), local_size(scenario)
         self._service = mean_service_time(scenario)

@@ -12,7 +12,7 @@ from pull_env.envs.base import CustomerEnv, Observation
 from pull_env.kernels.envs.dispatch import SERVER_ENTRIES, dispatch, observe_servers
 from pull_env.policy.policy import Announce
 from pull_env.scenario.scenario import ScenarioLike
-from pull_env.simulation.kernel_data.view import Sight
+from pull_env.simulation.kernel_data.view import ObservationArrays
 
 
 class DispatchEnv(CustomerEnv):
@@ -112,8 +112,8 @@ class DispatchEnv(CustomerEnv):
         self._looks = 0 if free_information else 2 * n
         self.action_space = spaces.Discrete(n)
         self.observation_space = spaces.Box(0.0, 1.0, (SERVER_ENTRIES * n,), np.float32)
-        self._build((), keep=0)
-        self._view = Sight(self.scenario, SERVER_ENTRIES * n, n)
+        self._build((), extra_flags=0)
+        self._observed = ObservationArrays(self.scenario, SERVER_ENTRIES * n, n)
         self._link()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -125,8 +125,8 @@ class DispatchEnv(CustomerEnv):
         """
         server = self._number(action)
         self._begin()
-        dispatch(self._system_address, server, self._looks, self._view_address)
+        dispatch(self._system_address, server, self._looks, self._observed_address)
         return self._end()
 
     def _observe(self, router: int) -> None:
-        observe_servers(self._system_address, router, self._view_address)
+        observe_servers(self._system_address, router, self._observed_address)

@@ -18,10 +18,10 @@ from pull_env.kernels.envs.observe import CHAIN_STEPS, observe
 from pull_env.policy.catalog import as_catalog
 from pull_env.policy.policy import Announce, Memory, Policy, Recall, Step
 from pull_env.scenario.scenario import ScenarioLike
-from pull_env.simulation.kernel_data.state_arrays import Array, shell
+from pull_env.simulation.kernel_data.state_arrays import Array, shallow_copy
 from pull_env.simulation.kernel_data.step_records import encode, required_flags
-from pull_env.simulation.kernel_data.view import View, local_size
-from pull_env.simulation.network_runner import Decider
+from pull_env.simulation.kernel_data.view import RouterObservation, local_size
+from pull_env.simulation.network_runner import CompiledNetwork
 from pull_env.simulation.policy_runner import check_fit
 
 
@@ -149,7 +149,7 @@ class RouterEnv(CustomerEnv):
     """
 
     options = ("policy", "episode")
-    _view: View
+    _observed: RouterObservation
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class RouterEnv(CustomerEnv):
             ValueError: There is no such action.
         """
         chain = self._chains_address + self._number(action) * CHAIN_BYTES
-        left = self._act(self._view_address, chain, CHAIN_STEPS)
+        left = self._act(self._observed_address, chain, CHAIN_STEPS)
         if left < 0:
             self._prepare_turn(left)
             return self.step(action)
@@ -195,9 +195,9 @@ class RouterEnv(CustomerEnv):
         """
         if self._chain is None:
             raise ResetNeeded("play_step needs reset(options={'policy': policy}) before it")
-        if self._decider is not None:
-            return self.step(self._decider.decide(self._system_address, self._view_address))
-        left = self._act(self._view_address, self._chain.ctypes.data, self._chain.size)
+        if self._network is not None:
+            return self.step(self._network.decide(self._system_address, self._observed_address))
+        left = self._act(self._observed_address, self._chain.ctypes.data, self._chain.size)
         if left < 0:
             self._prepare_turn(left)
             return self.play_step()
@@ -226,21 +226,21 @@ class RouterEnv(CustomerEnv):
                 f"memory is {self.memory}: {policy.name} needs gymnasium.make(..., memory={wanted})"
             )
 
-    def twin(self, room: Array, *rows: Array) -> RouterEnv:
+    def clone_into(self, room: Array, *rows: Array) -> RouterEnv:
         """Return another env like this one in these rows of the arrays of a batch; this one lies in its own.
 
         Neither may have begun; what never changes is shared.
         """
-        other = shell(self)
-        other.simulator, other._view = self.simulator.twin(room), self._view.twin(*rows)
+        other = shallow_copy(self)
+        other.simulator, other._observed = self.simulator.clone_into(room), self._observed.clone_into(*rows)
         other._link()
         return other
 
     def lie_in(self, room: Array, *rows: Array) -> None:
-        """Lie in these rows of the arrays of a batch from now on; see `Arrays.gather` and `View.move`."""
+        """Lie in these rows of the arrays of a batch from now on; see `RouterObservation.move`."""
         if self.simulator.arrays.extent() <= room.size:
             self.simulator.arrays.gather(room)
-        self._view.move(*rows)
+        self._observed.move(*rows)
         self._link()
 
     def _prepare_turn(self, left: int) -> None:
@@ -255,7 +255,7 @@ class RouterEnv(CustomerEnv):
         return self._act(view, chain, steps)
 
     def _observe(self, router: int) -> None:
-        observe(self._system_address, router, self._view_address)
+        observe(self._system_address, router, self._observed_address)
 
     def _read_options(self, options: Mapping[str, Any]) -> int | None:
         """Return the number of the episode, where it is given; prepare for the policy, where that is new."""
@@ -269,23 +269,25 @@ class RouterEnv(CustomerEnv):
         return episode
 
     def _set_left(self, customers: int) -> None:
-        self._view.record["left"] = customers  # where the kernels count them down
+        self._observed.record["left"] = customers  # where the kernels count them down
 
     def _prepare(self, policy: Policy | None) -> None:
         """Build a simulator that keeps what the catalog, the observation and `policy` read."""
         steps = (*self.catalog, Recall()) if policy is None else (*self.catalog, Recall(), *policy.steps)
-        keep = state.KEEP_OBSERVATION | state.KEEP_MEMORY | (state.KEEP_QUEUE_INDEX if self.with_state else 0)
+        extra_flags = (
+            state.KEEP_OBSERVATION | state.KEEP_MEMORY | (state.KEEP_QUEUE_INDEX if self.with_state else 0)
+        )
         if policy is not None:
             check_fit(policy, self.scenario)
         chain = None if policy is None else encode(policy.steps, self.scenario)
         network = None if policy is None else policy.network
-        tick = self._build(steps, keep)
-        self._view = View(self.scenario, self.catalog, tick, self.with_state)
+        tick = self._build(steps, extra_flags)
+        self._observed = RouterObservation(self.scenario, self.catalog, tick, self.with_state)
         self._policy, self._chain = policy, chain
-        self._decider = None if network is None else Decider(network)
+        self._network = None if network is None else CompiledNetwork(network)
         self._link()
 
     def _link(self) -> None:
         super()._link()
-        self._view.record["system"] = self._system_address
-        self._chains_address = int(self._view.chains.ctypes.data)
+        self._observed.record["system"] = self._system_address
+        self._chains_address = int(self._observed.chains.ctypes.data)

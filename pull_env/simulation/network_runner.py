@@ -12,7 +12,7 @@ from pull_env.policy.network import Network
 from pull_env.simulation.kernel_data.state_arrays import Array, lines, whole_lanes
 
 
-class Decider:
+class CompiledNetwork:
     """A network laid out for the kernels. Threads need one each: it holds what a decision writes."""
 
     def __init__(self, network: Network) -> None:

@@ -7,13 +7,13 @@ from pull_env.kernels.network import rollout_network
 from pull_env.policy.policy import Policy, PolicyError, Recall
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.kernel_data.step_records import encode, needs_calendar
-from pull_env.simulation.kernel_data.view import View, local_size
-from pull_env.simulation.network_runner import Decider
+from pull_env.simulation.kernel_data.view import RouterObservation, local_size
+from pull_env.simulation.network_runner import CompiledNetwork
 from pull_env.simulation.simulator import Simulator, Workload
 from pull_env.simulation.workload import poisson, workload_of
 
 
-class Player:
+class PolicyRunner:
     """A system in motion under a policy; `reset` starts it.
 
     Attributes:
@@ -33,17 +33,17 @@ class Player:
         """
         check_fit(policy, scenario)
         workload = workload or workload_for(scenario, policy)
-        steps, keep = policy.steps, 0
+        steps, extra_flags = policy.steps, 0
         if policy.network is not None:  # its observation tells of the memory, and of recent answers
-            steps, keep = (*steps, Recall()), state.KEEP_OBSERVATION | state.KEEP_MEMORY
+            steps, extra_flags = (*steps, Recall()), state.KEEP_OBSERVATION | state.KEEP_MEMORY
         self.simulator = Simulator(
-            scenario, steps, policy.announce, memory=policy.memory, keep=keep, workload=workload
+            scenario, steps, policy.announce, memory=policy.memory, extra_flags=extra_flags, workload=workload
         )
         self._chain = encode(policy.steps, scenario)
-        self._decider = None if policy.network is None else Decider(policy.network)
-        if self._decider is not None:
+        self._network = None if policy.network is None else CompiledNetwork(policy.network)
+        if self._network is not None:
             tick = float(self.simulator.arrays.head["time_step"][0])
-            self._view = View(scenario, policy.steps, tick, with_state=False)
+            self._observed = RouterObservation(scenario, policy.steps, tick, with_state=False)
 
     def reset(self, seed: int, episode: int = 0) -> None:
         """Start anew from an empty system on the streams of `seed` and `episode`, with the first customer."""
@@ -51,9 +51,9 @@ class Player:
 
     def run(self, customers: int) -> int:
         """Place `customers` customers; return how many there were: fewer where a trace ended."""
-        if self._decider is None:
+        if self._network is None:
             return self.simulator.run(self._chain, customers)
-        view, network = self._view.address, self._decider.address
+        view, network = self._observed.address, self._network.address
         return self.simulator.repeat(
             lambda system, block: rollout_network(system, view, network, block), customers
         )

@@ -14,7 +14,7 @@ from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Policy
 from pull_env.scenario.scenario import Scenario, ScenarioLike, as_scenario
 from pull_env.scenario.trace import scaled_trace
-from pull_env.simulation.policy_runner import Player, check_fit, workload_for
+from pull_env.simulation.policy_runner import PolicyRunner, check_fit, workload_for
 from pull_env.simulation.progress import Report, bar
 from pull_env.simulation.results import Counts, Recorder, Result, summarise
 from pull_env.simulation.simulator import Workload
@@ -69,12 +69,12 @@ def simulate(
     stop = threading.Event()
 
     def replicate(replication: int, report: Report) -> Counts:
-        player = Player(scenario, policy, workload)
-        player.reset(seed, replication)
-        _run(player, warmup, report, stop)
-        recorder = Recorder(player.simulator)
+        runner = PolicyRunner(scenario, policy, workload)
+        runner.reset(seed, replication)
+        _run(runner, warmup, report, stop)
+        recorder = Recorder(runner.simulator)
         for _ in range(BATCHES):
-            _run(player, batch, report, stop)
+            _run(runner, batch, report, stop)
             recorder.mark()
         return recorder.counts()
 
@@ -92,11 +92,11 @@ def simulate(
     return summarise(scenario, counts, seed=seed, warmup=warmup, seconds=time.perf_counter() - started)
 
 
-def _run(player: Player, customers: int, report: Report, stop: threading.Event) -> None:
+def _run(runner: PolicyRunner, customers: int, report: Report, stop: threading.Event) -> None:
     """Run `customers` customers in blocks short enough to be interrupted."""
     while customers > 0 and not stop.is_set():
         block = min(customers, BLOCK)
-        player.run(block)
+        runner.run(block)
         report(block)
         customers -= block
 

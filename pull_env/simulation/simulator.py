@@ -23,12 +23,12 @@ from pull_env.simulation.kernel_data.scenario_records import (
     pool_records,
     router_records,
 )
-from pull_env.simulation.kernel_data.state_arrays import ADDRESSES, Array, Arrays, Index, shell
+from pull_env.simulation.kernel_data.state_arrays import ADDRESSES, Array, Arrays, Index, shallow_copy
 from pull_env.simulation.kernel_data.step_records import (
+    max_probes,
     needs_calendar,
     protocol_flags,
     required_flags,
-    widest,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -83,7 +83,7 @@ class Simulator:
         announce: Announce | None,
         *,
         memory: Memory | None = None,
-        keep: int = 0,
+        extra_flags: int = 0,
         workload: Workload | None = None,
     ) -> None:
         """Note what routers that use `steps` need; `reset` starts.
@@ -93,7 +93,7 @@ class Simulator:
             steps: Whatever steps routers will use: what none of them reads is not maintained.
             announce: The pull protocol; None: servers announce nothing.
             memory: What a router remembers; None: `Memory()`.
-            keep: KEEP_* bits to maintain beyond what `steps` read.
+            extra_flags: KEEP_* bits to maintain beyond what `steps` read.
             workload: Feeds of the calendar clock; None: the Markov clock, which needs no feed.
 
         Raises:
@@ -103,7 +103,7 @@ class Simulator:
             raise PolicyError("rank is 'work': only the calendar clock knows it, and that needs a workload")
         self.scenario, self.workload, self._routers = scenario, workload, scenario.routers
         self.announce = announce and announce.on(scenario)
-        self._flags = required_flags(steps, self.announce) | keep
+        self._flags = required_flags(steps, self.announce) | extra_flags
         self._memory = memory or Memory()
         complete, troubled = self._memory.complete(scenario.servers), scenario.troubled
         self._flags |= protocol_flags(self.announce, complete, workload is not None, troubled)
@@ -118,7 +118,7 @@ class Simulator:
         plain = self._flags == state.PLAIN
         self._ahead = plain and scenario.servers >= LARGE
         self._rollout = run.rollout_prefetch if self._ahead else run.rollout_plain if plain else run.rollout
-        self._asked = max(1, widest(steps, scenario))
+        self._asked = max(1, max_probes(steps, scenario))
         self._feed: Feed | None = None
         self._fed_all = False
         self._pool_sizes = [p.size for p in scenario.pools] if self._flags & state.KEEP_QUEUE_INDEX else [1]
@@ -158,7 +158,7 @@ class Simulator:
             raise PolicyError(f"steps is {steps}: the last step must always be able to act")
         for k, step in enumerate(steps):
             kept = not required_flags((step,), self.announce) & ~self._flags
-            wide = widest((step,), self.scenario) <= self._asked
+            wide = max_probes((step,), self.scenario) <= self._asked
             if not (kept and wide and (self.workload is not None or not needs_calendar((step,)))):
                 raise PolicyError(f"steps[{k}] is {step}: what it reads is not kept in this run")
 
@@ -180,10 +180,10 @@ class Simulator:
             faults.start_faults(self.address)
         self._rollout(self.address, 0, 0, 0)
 
-    def twin(self, room: Array) -> Simulator:
-        """Return a simulator like this one, neither of them started yet, in `room`: see `Arrays.twin`."""
-        other = shell(self)
-        other.arrays = self.arrays.twin(room)
+    def clone_into(self, room: Array) -> Simulator:
+        """Return an equal simulator in `room`, both before their first reset; see `Arrays.clone_into`."""
+        other = shallow_copy(self)
+        other.arrays = self.arrays.clone_into(room)
         return other
 
     def run(self, chain: Array, customers: int) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pull_env.simulation.network_runner import Decider
+from pull_env.simulation.network_runner import CompiledNetwork
 from tests.benchmarks.test_ratio import STEPS, reference, seconds
 from tests.oracles.networks import network
 
@@ -19,11 +19,11 @@ DECISIONS, ROUNDS = 2_000, 200
 
 def ratio():
     """Return what a decision takes, in steps of the loop: least times, which no other process lengthened."""
-    decider, fixed = Decider(network(22, 64, 64, 18)), reference()
+    compiled, fixed = CompiledNetwork(network(22, 64, 64, 18)), reference()
     seen = np.random.default_rng(0).random((DECISIONS, 22), np.float32)
-    decider.preferences(seen)
+    compiled.preferences(seen)
     fixed()  # compiles
-    ours = [seconds(lambda: decider.preferences(seen)) for _ in range(ROUNDS)]
+    ours = [seconds(lambda: compiled.preferences(seen)) for _ in range(ROUNDS)]
     times = np.array([(own, seconds(fixed)) for own in ours])
     a_decision, a_step = times.min(axis=0) / (DECISIONS, STEPS)
     return a_decision / a_step

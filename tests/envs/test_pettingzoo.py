@@ -241,9 +241,9 @@ def looks(env, router):
     """What a router that placed no customer sees at the end of a period, from the env's own kernel."""
     from pull_env.kernels.envs.observe import observe
 
-    observe(env.simulator.address, router, env._view.address)
-    seen = env._view.observation.copy()
-    observe(env.simulator.address, int(env.simulator.arrays.head["router"][0]), env._view.address)
+    observe(env.simulator.address, router, env._observed.address)
+    seen = env._observed.observation.copy()
+    observe(env.simulator.address, int(env.simulator.arrays.head["router"][0]), env._observed.address)
     return seen
 
 

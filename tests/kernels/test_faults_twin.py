@@ -53,7 +53,8 @@ CASES = {
 def test_every_trouble(case, name):
     scenario = replace(MIXED, **case)
     run_both(
-        *pair(scenario, baselines.make(name), 3, 1, poisson(scenario), keep=KEEP_ALL), stops=(1, 40, 300)
+        *pair(scenario, baselines.make(name), 3, 1, poisson(scenario), extra_flags=KEEP_ALL),
+        stops=(1, 40, 300),
     )
 
 
@@ -140,7 +141,7 @@ def test_without_delay_and_loss_all_is_as_without_trouble(policy):
             policy.steps,
             policy.announce,
             memory=policy.memory,
-            keep=trait | KEEP_ALL,
+            extra_flags=trait | KEEP_ALL,
             workload=poisson(MIXED),
         )
         simulator.reset(4)

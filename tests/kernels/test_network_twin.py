@@ -8,8 +8,8 @@ from pull_env.envs.policy_driver import play
 from pull_env.envs.router import RouterEnv
 from pull_env.policy.policy import Announce, Cycle, Inspect, Last, Memory, Probe, Recall, Send, Take
 from pull_env.scenario.scenario import Pool, Prices, Scenario, load_scenario
-from pull_env.simulation.network_runner import Decider
-from pull_env.simulation.policy_runner import Player
+from pull_env.simulation.network_runner import CompiledNetwork
+from pull_env.simulation.policy_runner import PolicyRunner
 from tests.kernels.test_twin import ANNOUNCEMENTS, SCENARIOS, feeds, run_both, state_of
 from tests.oracles.naive import Naive
 from tests.oracles.naive_faults import Troubled
@@ -36,10 +36,10 @@ KINDS = {
 
 
 def run_twins(scenario, policy, seed, stops, workload=None):
-    player = Player(scenario, policy, workload)
-    player.reset(seed, 2)
+    runner = PolicyRunner(scenario, policy, workload)
+    runner.reset(seed, 2)
     twin = Troubled if scenario.troubled else Naive
-    run_both(player.simulator, player.run, twin(scenario, policy, seed, 2, player.simulator.workload), stops)
+    run_both(runner.simulator, runner.run, twin(scenario, policy, seed, 2, runner.simulator.workload), stops)
 
 
 @pytest.mark.parametrize("clock", ["markov", "calendar"])
@@ -95,10 +95,10 @@ def test_the_environment_plays_the_same(name, kind):
     policy, customers = follow(scenario, *hidden, **options), 3000
     env = RouterEnv(scenario, customers=customers)
     play(policy, env, seed=5)
-    player = Player(scenario, policy)
-    player.reset(5)
-    assert player.run(customers) == customers
-    left, right = state_of(env.simulator), state_of(player.simulator)
+    runner = PolicyRunner(scenario, policy)
+    runner.reset(5)
+    assert runner.run(customers) == customers
+    left, right = state_of(env.simulator), state_of(runner.simulator)
     assert left == {**right, **{key: left[key] for key in left.keys() - right.keys()}}
     assert set(right) <= set(left)
 
@@ -107,14 +107,14 @@ def test_an_agent_that_takes_the_best_action_plays_the_same():
     """The env's step, its observations and numpy in place of `play_step`."""
     scenario = load_scenario("small-mixed")
     policy = follow(scenario, 32)
-    env, player = RouterEnv(scenario, customers=2000), Player(scenario, policy)
-    decider = Decider(policy.network)
+    env, runner = RouterEnv(scenario, customers=2000), PolicyRunner(scenario, policy)
+    compiled = CompiledNetwork(policy.network)
     seen, _ = env.reset(seed=5)
     for _ in range(2000):
-        seen = env.step(int(decider.preferences(seen[None])[0].argmax()))[0]
-    player.reset(5)
-    player.run(2000)
-    assert state_of(env.simulator) == state_of(player.simulator)
+        seen = env.step(int(compiled.preferences(seen[None])[0].argmax()))[0]
+    runner.reset(5)
+    runner.run(2000)
+    assert state_of(env.simulator) == state_of(runner.simulator)
 
 
 def test_a_catalog_of_its_own_and_announcements():
@@ -123,11 +123,11 @@ def test_a_catalog_of_its_own_and_announcements():
     policy = follow(scenario, catalog=MIXED, announce=announce)
     env = RouterEnv(scenario, catalog=MIXED, announce=announce, customers=500)
     play(policy, env, seed=1)
-    player = Player(scenario, policy)
-    player.reset(1)
-    player.run(500)
-    assert env.simulator.arrays.servers["queue"].tolist() == player.simulator.arrays.servers["queue"].tolist()
-    assert env.simulator.arrays.streams.tolist() == player.simulator.arrays.streams.tolist()
+    runner = PolicyRunner(scenario, policy)
+    runner.reset(1)
+    runner.run(500)
+    assert env.simulator.arrays.servers["queue"].tolist() == runner.simulator.arrays.servers["queue"].tolist()
+    assert env.simulator.arrays.streams.tolist() == runner.simulator.arrays.streams.tolist()
     with pytest.raises(ValueError, match=r"catalog has 18 steps: network needs .* with its own 8"):
         play(policy, RouterEnv(scenario, announce=announce), seed=1)
     with pytest.raises(ValueError, match="memory is"):

@@ -149,10 +149,15 @@ def all_policies():
     return table
 
 
-def pair(scenario, policy, seed, episode=0, workload=None, keep=0):
+def pair(scenario, policy, seed, episode=0, workload=None, extra_flags=0):
     """Return a simulator at its first customer, a function that runs it, and its twin."""
     simulator = Simulator(
-        scenario, policy.steps, policy.announce, memory=policy.memory, keep=keep, workload=workload
+        scenario,
+        policy.steps,
+        policy.announce,
+        memory=policy.memory,
+        extra_flags=extra_flags,
+        workload=workload,
     )
     simulator.reset(seed, episode)
     chain = encode(policy.steps, scenario)
@@ -462,7 +467,9 @@ def test_every_policy(policy, clock):
 def test_long_run(name, kind):
     scenario = Scenario((Pool(6, 0.5, 8), Pool(5, 1.0), Pool(4, 2.0, 1)), routers=3, load=0.9)
     workload = kind and feeds(scenario, kind)
-    run_both(*pair(scenario, baselines.make(name), 7, 1, workload, keep=KEEP_ALL), stops=(500, 1000, 1500))
+    run_both(
+        *pair(scenario, baselines.make(name), 7, 1, workload, extra_flags=KEEP_ALL), stops=(500, 1000, 1500)
+    )
 
 
 @pytest.mark.parametrize(
@@ -535,7 +542,7 @@ def systems(draw):
         "seed": draw(st.integers(0, 2**32)),
         "episode": draw(st.integers(0, 3)),
         "workload": kind and feeds(scenario, kind, draw(st.integers(100, 400))),
-        "keep": draw(st.sampled_from([0, KEEP_ALL])),
+        "extra_flags": draw(st.sampled_from([0, KEEP_ALL])),
     }
 
 

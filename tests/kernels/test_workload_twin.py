@@ -23,7 +23,9 @@ MIXED = Scenario((Pool(3, 2.0, 4), Pool(4, 1.0)), routers=3, load=0.8)
 @pytest.mark.parametrize("name", ["pull", "jiq", "lwl", "probe-until-idle"])
 def test_every_workload(parts, name):
     scenario = replace(MIXED, **parts)
-    simulator, run, naive = pair(scenario, baselines.make(name), 3, 1, poisson(scenario), keep=KEEP_ALL)
+    simulator, run, naive = pair(
+        scenario, baselines.make(name), 3, 1, poisson(scenario), extra_flags=KEEP_ALL
+    )
     run_both(simulator, run, naive, stops=(1, 40, 400))
 
 

@@ -24,8 +24,8 @@ from pull_env.policy.policy import (
 )
 from pull_env.reporting.rows import row
 from pull_env.scenario.scenario import load_scenario
-from pull_env.simulation.network_runner import Decider
-from pull_env.simulation.policy_runner import Player
+from pull_env.simulation.network_runner import CompiledNetwork
+from pull_env.simulation.policy_runner import PolicyRunner
 from pull_env.theory.exact import solve
 from pull_env.theory.prediction import predict
 from tests.oracles.networks import follow, network
@@ -153,23 +153,23 @@ def test_preferences_are_those_of_numpy_in_double_precision():
         values = seen.astype(float)
         for k, (weights, biases) in enumerate(made.layers):
             values = (bend(values) if k else values) @ weights.T.astype(float) + biases
-        np.testing.assert_allclose(Decider(made).preferences(seen), values, rtol=0, atol=5e-6)
+        np.testing.assert_allclose(CompiledNetwork(made).preferences(seen), values, rtol=0, atol=5e-6)
     with pytest.raises(ValueError, match=r"shape \(500, 20\): it must be \(count, 4\)"):
-        Decider(network(4, 2)).preferences(seen)
+        CompiledNetwork(network(4, 2)).preferences(seen)
 
 
 def test_tanh_everywhere():
     x = np.concatenate([np.linspace(-12, 12, 400_001), [-1e30, 1e30, 1e-30, 0.0]]).astype(np.float32)
     through = Network(((np.ones((1, 1)), np.zeros(1)), (np.ones((1, 1)), np.zeros(1))))
-    found = Decider(through).preferences(x[:, None])[:, 0]
+    found = CompiledNetwork(through).preferences(x[:, None])[:, 0]
     assert np.abs(found - np.tanh(x.astype(float))).max() < 4e-7
 
 
 def test_a_decider_can_be_copied():
-    decider, seen = Decider(network(20, 8, 18)), np.random.default_rng(0).random((9, 20), np.float32)
-    expected = decider.preferences(seen)
-    other = pickle.loads(pickle.dumps(decider))
-    del decider
+    compiled, seen = CompiledNetwork(network(20, 8, 18)), np.random.default_rng(0).random((9, 20), np.float32)
+    expected = compiled.preferences(seen)
+    other = pickle.loads(pickle.dumps(compiled))
+    del compiled
     assert (other.preferences(seen) == expected).all()
 
 
@@ -192,10 +192,10 @@ def test_samples_have_the_odds_of_their_preferences():
     odds = np.array([1.0, 2.0, 5.0])
     drawn = Network(((np.zeros((3, 31)), np.log(odds)),), sampled=True)
     policy = Policy("network", (Send(0), Send(1), Send(2)), network=drawn)
-    player, customers = Player(scenario, policy), 400_000
-    player.reset(0)
-    player.run(customers)
-    pools = player.simulator.arrays.pools
+    runner, customers = PolicyRunner(scenario, policy), 400_000
+    runner.reset(0)
+    runner.run(customers)
+    pools = runner.simulator.arrays.pools
     shares, expected = (pools["accepted"] + pools["blocked"]) / customers, odds / odds.sum()
     assert (np.abs(shares - expected) < 5 * np.sqrt(expected * (1 - expected) / customers)).all()
 

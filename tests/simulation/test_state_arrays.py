@@ -46,9 +46,11 @@ def limit(request, monkeypatch):
 
 
 def build(name):
-    scenario, steps, announce, memory, keep, calendar = SYSTEMS[name]
+    scenario, steps, announce, memory, extra_flags, calendar = SYSTEMS[name]
     workload = poisson(scenario) if calendar else None
-    simulator = Simulator(scenario, steps, announce, memory=memory, keep=keep, workload=workload)
+    simulator = Simulator(
+        scenario, steps, announce, memory=memory, extra_flags=extra_flags, workload=workload
+    )
     return simulator, encode(steps, scenario)
 
 
@@ -103,11 +105,11 @@ def test_twins_go_on_as_if_built_alone(name, limit):
     original, chain = build(name)
     original.arrays.gather()
     rooms = [arrays.lines(original.arrays.extent() + 99) for _ in range(2)]
-    twins = [original.twin(room) for room in rooms]
-    for twin, room in zip(twins, rooms, strict=True):
-        assert content(twin) == content(original)
-        assert np.shares_memory(twin.arrays.head, room)
-    for seed, simulator in enumerate((original, *twins)):
+    clones = [original.clone_into(room) for room in rooms]
+    for clone, room in zip(clones, rooms, strict=True):
+        assert content(clone) == content(original)
+        assert np.shares_memory(clone.arrays.head, room)
+    for seed, simulator in enumerate((original, *clones)):
         alone, _ = build(name)
         for episode in range(2):
             for each in (simulator, alone):

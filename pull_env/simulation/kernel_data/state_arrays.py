@@ -143,15 +143,15 @@ class Arrays:
         self._by_level = ("above",) if self.head["flags"][0] & state.CALENDAR else ("long_histogram", "above")
         self.link()
 
-    def twin(self, room: Array) -> Arrays:
+    def clone_into(self, room: Array) -> Arrays:
         """Return arrays like these, which must be gathered and before the first customer, in `room`.
 
         Faster than to allocate, fill and gather others: addresses in the room are shifted, not looked up.
         Those of the feed are shared: the feed replaces them before they are used.
         """
         assert self.room is not None
-        other = shell(self)
-        other.by_queue, other.by_held = shell(self.by_queue), shell(self.by_held)
+        other = shallow_copy(self)
+        other.by_queue, other.by_held = shallow_copy(self.by_queue), shallow_copy(self.by_held)
         other.room = room[: self.room.size]
         other.room[:] = self.room
         for owner, name, array, first in self._small:
@@ -248,7 +248,7 @@ def lines(size: int) -> Array:
     return bytes_[first : first + size]
 
 
-def shell(original: T) -> T:
+def shallow_copy(original: T) -> T:
     """Return another object of the same attributes, without what copying does besides."""
     other = object.__new__(type(original))
     other.__dict__.update(original.__dict__)

@@ -105,7 +105,7 @@ def protocol_flags(announce: Announce | None, complete: bool, calendar: bool, tr
     return flags
 
 
-def widest(steps: tuple[Step, ...], scenario: Scenario) -> int:
+def max_probes(steps: tuple[Step, ...], scenario: Scenario) -> int:
     """Return the most servers that a probe or a search of `steps` may ask."""
     asking = (step for step in steps if isinstance(step, Probe | Search))
     again = (s.at_most if getattr(s, "replace", False) else min(s.at_most, scenario.servers) for s in asking)

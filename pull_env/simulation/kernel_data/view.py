@@ -16,7 +16,7 @@ from pull_env.kernels.envs import observe
 from pull_env.policy.catalog import mean_service_time, with_fallback
 from pull_env.policy.policy import Last, Recall, Step, Take
 from pull_env.scenario.scenario import Prices, Scenario
-from pull_env.simulation.kernel_data.state_arrays import Array, shell
+from pull_env.simulation.kernel_data.state_arrays import Array, shallow_copy
 from pull_env.simulation.kernel_data.step_records import encode
 
 PRICE_SCALE = 0.05  # a message that costs this much waiting, in mean service times, is observed as 0.5
@@ -85,7 +85,7 @@ class Constants:
     @classmethod
     @lru_cache(maxsize=8)
     def of(cls, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> Constants:
-        """Return those of an env; for the arguments see `View`."""
+        """Return those of an env; for the arguments see `RouterObservation`."""
         chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
         conditional, ends = conditional_actions(catalog, len(scenario.pools))
         mask = np.ones(len(catalog), np.int8)
@@ -142,7 +142,7 @@ def constant_entries(scenario: Scenario, with_state: bool) -> Array:
     return entries
 
 
-class Sight:
+class ObservationArrays:
     """The arrays of one env that the kernels write through its VIEW record, and the constants in it.
 
     Attributes:
@@ -181,7 +181,7 @@ class Sight:
             self.record[name] = getattr(self, name).ctypes.data
 
 
-class View(Sight):
+class RouterObservation(ObservationArrays):
     """The arrays of an env whose actions are steps of a catalog: what a router knows, and what it may do.
 
     Only entries that change are written at every step.
@@ -212,9 +212,9 @@ class View(Sight):
         """What the actions mean, (A, CHAIN_STEPS) STEP."""
         return self._constants.chains
 
-    def twin(self, observation: Array, mask: Array, outcome: Array, record: Array) -> View:
+    def clone_into(self, observation: Array, mask: Array, outcome: Array, record: Array) -> RouterObservation:
         """Return a view like this one that lies in these arrays."""
-        other = shell(self)
+        other = shallow_copy(self)
         other.move(observation, mask, outcome, record)
         return other
 
@@ -224,7 +224,7 @@ class View(Sight):
         for name, place in places.items():
             place[...] = getattr(self, name)
             setattr(self, name, place)
-        Sight._link(self)  # the constants stay where they are
+        ObservationArrays._link(self)  # the constants stay where they are
 
     def _link(self) -> None:
         super()._link()

@@ -26,7 +26,7 @@ from pull_env.policy.policy import (
 )
 from pull_env.scenario.scenario import Pool, Scenario, load_scenario
 from pull_env.simulation.kernel_data.view import local_size
-from pull_env.simulation.policy_runner import Player
+from pull_env.simulation.policy_runner import PolicyRunner
 from tests.oracles.networks import follow
 
 SCENARIO = load_scenario("small-mixed")
@@ -58,11 +58,11 @@ def test_the_rules_are_chains_as_networks(hidden):
     chains += [with_fallback(step) for step in catalog]
     for rule, steps in zip(rules(THREE, hidden, 0), chains, strict=True):
         assert rule.network.sizes == (local_size(THREE), *hidden, len(catalog))
-        players = [Player(THREE, rule), Player(THREE, Policy("chain", steps, Announce()))]
-        for player in players:
-            player.reset(3)
-            player.run(400)
-        left, right = (player.simulator.arrays for player in players)
+        runners = [PolicyRunner(THREE, rule), PolicyRunner(THREE, Policy("chain", steps, Announce()))]
+        for runner in runners:
+            runner.reset(3)
+            runner.run(400)
+        left, right = (runner.simulator.arrays for runner in runners)
         assert left.streams.tolist() == right.streams.tolist()
         assert left.servers.tolist() == right.servers.tolist()
         assert left.head["probes"] == right.head["probes"]
@@ -87,14 +87,14 @@ CHAINS = [
 def test_a_chain_as_a_network_does_what_the_chain_does(policy, hidden):
     network = chain(policy, THREE, hidden, 0)
     assert len(network.steps) > len(policy.steps) + 4
-    players = [
-        Player(THREE, network),
-        Player(THREE, dataclasses.replace(policy, steps=spelled_out(policy.steps, THREE))),
+    runners = [
+        PolicyRunner(THREE, network),
+        PolicyRunner(THREE, dataclasses.replace(policy, steps=spelled_out(policy.steps, THREE))),
     ]
-    for player in players:
-        player.reset(3)
-        player.run(400)
-    left, right = (player.simulator.arrays for player in players)
+    for runner in runners:
+        runner.reset(3)
+        runner.run(400)
+    left, right = (runner.simulator.arrays for runner in runners)
     assert left.streams.tolist() == right.streams.tolist()
     assert left.servers["queue"].tolist() == right.servers["queue"].tolist()
 

@@ -11,8 +11,8 @@ from pull_env.envs.vector import RouterVectorEnv
 from pull_env.policy.policy import load_policy, save_policy
 from pull_env.reporting.rows import read_rows
 from pull_env.scenario.scenario import load_scenario
-from pull_env.simulation.network_runner import Decider
-from pull_env.simulation.policy_runner import Player
+from pull_env.simulation.network_runner import CompiledNetwork
+from pull_env.simulation.policy_runner import PolicyRunner
 from tests.oracles.networks import follow
 
 SCENARIO = load_scenario("small-mixed")
@@ -63,7 +63,7 @@ def test_the_kernel_decides_as_torch(kind, options, seen):
     policy = policy_of(model, {"algo": kind}, SCENARIO)
     seen = seen if kind == "PPO" else seen[::20]
     actions, _ = model.predict(seen, deterministic=True)
-    preferred = Decider(policy.network).preferences(seen)
+    preferred = CompiledNetwork(policy.network).preferences(seen)
     chosen = preferred.argmax(axis=1)
     rows = np.arange(len(seen))
     assert (preferred[rows, chosen] - preferred[rows, actions] < 1e-5).all()
@@ -76,15 +76,15 @@ def test_the_kernel_decides_as_torch(kind, options, seen):
 @pytest.mark.parametrize("kind", ["PPO", "MaskablePPO"])
 def test_a_run_of_the_model_in_the_env_is_one_of_the_kernel(kind):
     model, customers = untrained(kind), 2000
-    env, player = RouterEnv(SCENARIO), Player(SCENARIO, policy_of(model, {"algo": kind}, SCENARIO))
+    env, runner = RouterEnv(SCENARIO), PolicyRunner(SCENARIO, policy_of(model, {"algo": kind}, SCENARIO))
     seen, _ = env.reset(seed=9)
     for _ in range(customers):
         masks = {"action_masks": env.action_masks()} if kind == "MaskablePPO" else {}
         seen = env.step(model.predict(seen, deterministic=True, **masks)[0])[0]
-    player.reset(9)
-    player.run(customers)
+    runner.reset(9)
+    runner.run(customers)
     for name in ("head", "servers", "lists", "memory"):
-        left, right = (getattr(each.simulator.arrays, name) for each in (env, player))
+        left, right = (getattr(each.simulator.arrays, name) for each in (env, runner))
         for field in left.dtype.names:
             if name != "head" or field in ("now", "streams", "pulls", "removes", "probes"):
                 assert (left[field] == right[field]).all(), (name, field)
@@ -99,10 +99,10 @@ def test_a_sample_has_the_odds_of_torch():
     env = RouterEnv(SCENARIO, customers=customers)
     seen, _ = env.reset(seed=2, options={"policy": policy})
     counts, all_seen = np.zeros(18), np.zeros((customers, seen.size), np.float32)
-    decider = Decider(policy.network)
+    compiled = CompiledNetwork(policy.network)
     for k in range(customers):
         all_seen[k] = seen
-        action = decider.decide(env.simulator.address, env._view_address)
+        action = compiled.decide(env.simulator.address, env._observed_address)
         counts[action] += 1
         seen = env.step(action)[0]
     with torch.no_grad():
