@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.training.action_set import asking_otherwise, beside, spelled_out
+from agents.training.action_set import steps_beside, with_other_counts, with_takes_by_pool
 from pull_env.kernels.envs.observe import POOL_CONSTANTS, POOL_ENTRIES
 from pull_env.policy.catalog import default_catalog
 from pull_env.policy.policy import (
@@ -102,11 +102,11 @@ def chain(policy: Policy, scenario: Scenario, hidden: tuple[int, ...], seed: int
     """
     if len(hidden) > 1:
         raise PolicyError(f"hidden is {hidden}: it must be nothing, or one layer")
-    own = spelled_out(policy.steps, scenario)
-    catalog = tuple(dict.fromkeys((*own, *beside(own, scenario))))
+    own = with_takes_by_pool(policy.steps, scenario)
+    catalog = tuple(dict.fromkeys((*own, *steps_beside(own, scenario))))
     biases = np.full(len(catalog), -FALL)
     biases[: len(own)] = FALL * np.arange(len(own) - 1, -1, -1)
-    biases[[step in asking_otherwise(own[-1], scenario) for step in catalog]] = -MILD
+    biases[[step in with_other_counts(own[-1], scenario) for step in catalog]] = -MILD
     sizes = (local_size(scenario), *hidden, len(catalog))
     parts = [np.zeros((out, into)) for into, out in pairwise(sizes)]
     if hidden:

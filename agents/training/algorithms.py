@@ -1,8 +1,8 @@
-"""The learners by name, the routers they make, and the folder in which a trained router lies.
+"""The learners by name, and their models in the folder of a run.
 
-The folder holds what was asked for (config.json), the policy that learning began with (start.toml), the best
-router by evaluation on the way (best.zip, and as a policy without code policy.toml) and the last one
-(final.zip), the learning curve (curve.jsonl, tensorboard/), and scores (scores.jsonl).
+The folder holds the configuration (config.json), the policy that learning started from (start.toml), the
+router that was best in evaluation (best.zip, and policy.toml without code), the last one (final.zip), the
+learning curve (curve.jsonl, tensorboard/), and scores (scores.jsonl).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agents.training.action_set import Offer
+from agents.training.action_set import ActionSet
 from pull_env.scenario.scenario import Scenario
 
 Algorithm = Literal["ppo", "maskable-ppo", "dqn", "qr-dqn"]
@@ -23,11 +23,11 @@ ACTOR_CRITIC: tuple[Algorithm, ...] = ("ppo", "maskable-ppo")
 
 DISPATCH = "pull_env/Dispatch-v0"  # where a router has full information
 MODEL, FINAL, CONFIGURATION, START = "best.zip", "final.zip", "config.json", "start.toml"
-ACTORS = ("mlp_extractor.policy_net.", "action_net.", "q_net", "quantile_net")  # what chooses actions
+ACTOR_PREFIXES = ("mlp_extractor.policy_net.", "action_net.", "q_net", "quantile_net")  # of weights
 
 
 def learner(algorithm: Algorithm) -> Any:
-    """Return the class of a learner; it is imported here, as torch takes over a second."""
+    """Return the class of a learner; imported here, as torch takes over a second."""
     import torch
 
     # No slower on an idle machine, many times faster on a busy one, and the same results.
@@ -49,26 +49,30 @@ def learner(algorithm: Algorithm) -> Any:
     return QRDQN
 
 
-def actor(model: Any) -> dict[str, Any]:
+def actor_weights(model: Any) -> dict[str, Any]:
     """Return a copy of the weights by which a model chooses actions, by name."""
     weights = model.policy.state_dict()
-    return {name: weights[name].detach().clone() for name in weights if name.startswith(ACTORS)}
+    return {name: weights[name].detach().clone() for name in weights if name.startswith(ACTOR_PREFIXES)}
 
 
-def router(
-    algorithm: Algorithm, scenario: Scenario, layers: tuple[int, ...], seed: int, offer: Offer | None = None
+def router_model(
+    algorithm: Algorithm,
+    scenario: Scenario,
+    layers: tuple[int, ...],
+    seed: int,
+    action_set: ActionSet | None = None,
 ) -> Any:
-    """Return a model that plays on what a router sees, for the weights of an `actor` to be set in it.
+    """Return a model that sees what a router sees, to be given `actor_weights`.
 
-    It is a plain model of Stable-Baselines3 with "MlpPolicy", its critic (if there is one) a row of zeros.
-    The state of all random generators stays as it was.
+    It is a plain model of Stable-Baselines3 with "MlpPolicy"; the weights of its critic, if it has one, are
+    zero. The state of all random generators is kept.
 
     Args:
         algorithm: The learner that the weights come from.
         scenario: The system.
         layers: Sizes of the hidden layers.
         seed: Of sampled actions, once the model is loaded from a file.
-        offer: What it may do, and its servers; None: the default.
+        action_set: Its actions; None: the default ones.
     """
     import torch
 
@@ -78,13 +82,13 @@ def router(
     layout: Any = list(layers)
     if algorithm in ACTOR_CRITIC:
         small, layout = {"n_steps": 2, "batch_size": 2}, {"pi": list(layers), "vf": []}
-    kept = np.random.get_state()  # noqa: NPY002  the generator of Stable-Baselines3
+    state = np.random.get_state()  # noqa: NPY002  the generator of Stable-Baselines3
     with torch.random.fork_rng():
-        envs = VecRouter(scenario, **(offer.arguments() if offer else {}))
+        envs = VecRouter(scenario, **(action_set.env_arguments() if action_set else {}))
         model = learner(algorithm)(
             "MlpPolicy", envs, policy_kwargs={"net_arch": layout}, device="cpu", **small
         )
-    np.random.set_state(kept)  # noqa: NPY002
+    np.random.set_state(state)  # noqa: NPY002
     model.seed, model.exploration_rate = seed, 0.0  # a trained router does not explore
     if algorithm in ACTOR_CRITIC:
         for parameter in model.policy.value_net.parameters():
@@ -92,14 +96,14 @@ def router(
     return model
 
 
-def set_actor(model: Any, weights: dict[str, Any]) -> Any:
-    """Set the weights of an `actor` in a model that `router` made, and return the model."""
+def set_actor_weights(model: Any, weights: dict[str, Any]) -> Any:
+    """Set `actor_weights` in a model made by `router_model`, and return the model."""
     model.policy.load_state_dict({**model.policy.state_dict(), **weights})
     return model
 
 
-def save_router(model: Any, path: Path) -> None:
-    """Write a model that `router` made; what lay there stays until the new one is whole."""
+def save_model(model: Any, path: Path) -> None:
+    """Write a model atomically."""
     part = path.with_name(f"part-{path.name}")
     model.save(part)
     os.replace(part, path)
@@ -108,10 +112,10 @@ def save_router(model: Any, path: Path) -> None:
 def load(path: Path) -> tuple[Any, dict[str, Any], Path]:
     """Return a trained router, its configuration and its folder.
 
-    A model is a zip of Stable-Baselines3, whose loading runs code it holds: load only what you trust.
+    A model is a zip of Stable-Baselines3, which runs the code in it when loaded: load only what you trust.
 
     Args:
-        path: The folder, for the best router; or the zip in it that is wanted.
+        path: The folder, for the best router; or a zip in it.
 
     Raises:
         ValueError: There is no trained router.
@@ -127,14 +131,14 @@ def load(path: Path) -> tuple[Any, dict[str, Any], Path]:
 
 
 def write_configuration(configuration: dict[str, Any], folder: Path) -> None:
-    """Write what a run was asked for into its folder; what lay there stays until the new text is whole."""
+    """Write the configuration of a run into its folder atomically."""
     part = folder / f"part-{CONFIGURATION}"
     part.write_text(json.dumps(configuration, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     os.replace(part, folder / CONFIGURATION)
 
 
 def read_configuration(folder: Path) -> dict[str, Any]:
-    """Return what a run was asked for.
+    """Return the configuration of a run.
 
     Raises:
         ValueError: It cannot be read.

@@ -1,8 +1,8 @@
-"""Checkpoints: all that a run needs to go on as if it had never stopped, to the bit.
+"""Checkpoints: everything that a run needs to continue bit-identically.
 
-That is the learner with its optimiser, the environments in mid-episode, the scale of rewards, kept customers
-of a learner that keeps them, the state of every random generator, and where the learning curve stands.
-A checkpoint is read by pickle, which runs code it holds: resume only what you trust.
+That is the learner with its optimiser, the environments in mid-episode, the scale of rewards, the replay
+buffer if there is one, the state of every random generator, and the state of the evaluations.
+A checkpoint is read by pickle, which runs the code in it: resume only what you trust.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from agents.training.algorithms import Algorithm, learner
 CHECKPOINT = "checkpoint.pkl.gz"
 
 
-def save(model: Any, curve: dict[str, Any], folder: Path) -> None:
-    """Write a checkpoint into `folder`; the one before it stays until the new one is whole.
+def save(model: Any, evaluations: dict[str, Any], folder: Path) -> None:
+    """Write a checkpoint into `folder` atomically.
 
     Args:
         model: A learner whose env is a `VecNormalize` of a `VecRouter`.
-        curve: The state of its learning curve.
+        evaluations: The state of its `EvaluationCallback`.
         folder: The folder of the run.
     """
-    whole = io.BytesIO()
-    model.save(whole)
+    archive = io.BytesIO()
+    model.save(archive)
     state = {
-        "model": whole.getvalue(),
+        "model": archive.getvalue(),
         "envs": model.env.venv,
-        "scale": model.env,  # without the envs and the returns: so `VecNormalize` is pickled
+        "scale": model.env,  # `VecNormalize` pickles neither its envs nor its returns
         "returns": model.env.returns,
         "replay": getattr(model, "replay_buffer", None),
         "actions": model.action_space,  # with the generator of random actions
         "random": random.getstate(),
         "numpy": np.random.get_state(),  # noqa: NPY002  the generator of Stable-Baselines3
         "torch": torch.get_rng_state(),
-        "curve": curve,
+        "evaluations": evaluations,
     }
     part = folder / f"part-{CHECKPOINT}"
     with gzip.open(part, "wb", compresslevel=1) as file:  # most of it is zeros
@@ -52,7 +52,7 @@ def save(model: Any, curve: dict[str, Any], folder: Path) -> None:
 
 
 def restore(algorithm: Algorithm, folder: Path) -> tuple[Any, dict[str, Any]]:
-    """Return the learner in a checkpoint, with its environments, and the state of its learning curve.
+    """Return the learner in a checkpoint, with its envs, and `evaluations`.
 
     Raises:
         ValueError: There is no checkpoint, or it cannot be read.
@@ -74,4 +74,4 @@ def restore(algorithm: Algorithm, folder: Path) -> tuple[Any, dict[str, Any]]:
     random.setstate(state["random"])  # last, as the learner seeds itself when it is loaded
     np.random.set_state(state["numpy"])  # noqa: NPY002
     torch.set_rng_state(state["torch"])
-    return model, state["curve"]
+    return model, state["evaluations"]

@@ -42,7 +42,7 @@ def with_start(command: str, start: Path) -> str:
 
 
 def arguments_of(command: str) -> list[str]:
-    """Return the arguments of Python in a command; modules of earlier versions become verbs.
+    """Return the arguments of Python in a command; former modules become verbs.
 
     >>> arguments_of("python -m agents.search --start agents/trained/bursty/start.toml")
     ['-m', 'agents', 'search', '--start', 'agents/zoo/trained/bursty/start.toml']

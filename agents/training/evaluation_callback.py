@@ -1,9 +1,9 @@
-"""The learning curve: a learner is evaluated at intervals, its weights averaged, and the best router kept.
+"""Evaluation during training: learning curve, averaged weights, best router.
 
-A learner wanders around what it can reach, so its last weights are rarely its best, and an average of them is
-steadier (Izmailov et al., UAI 2018). Each evaluation tries the latest weights and the average, by their best
-actions and by sampled ones, as routers that all do the same herd; all on the same streams, on which nothing
-is trained and no score is taken.
+A learner fluctuates, so its last weights are rarely its best, and an average of them is steadier (Izmailov et
+al., UAI 2018). Each evaluation tries the latest and the averaged weights, with the best action and with
+sampled actions (routers that all act alike herd). All use the same streams, which neither training nor scores
+use.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.training import checkpoint
-from agents.training.action_set import Offer
+from agents.training.action_set import ActionSet
 from agents.training.algorithms import (
     ACTOR_CRITIC,
     FINAL,
     MODEL,
     Algorithm,
-    actor,
-    router,
-    save_router,
-    set_actor,
+    actor_weights,
+    router_model,
+    save_model,
+    set_actor_weights,
 )
+from agents.training.arguments import Effort
 from agents.training.export import policy_of
 from pull_env.policy.policy import Policy
 from pull_env.reporting.rows import SCHEMA, to_line, write_rows
@@ -40,74 +41,80 @@ from pull_env.simulation.simulate import simulate
 from pull_env.simulation.warmup import warmup_customers
 
 CURVE, BEST = "curve.jsonl", "best.json"
-RUNS = 8  # replications of an evaluation
-SETTLED = 20_000  # customers of each before the first that is counted, at most,
-SETTLE = 50  # or this many a server, where that is more
-UPDATE = 8192  # customers between two weights that are averaged, at least
 
 Weights = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Examiner:
-    """Evaluates weights of a learner in the router that they make, as the simulator plays it."""
+class Evaluator:
+    """Evaluates the weights of a learner by simulating the router that they make."""
 
     scenario: Scenario
     algorithm: Algorithm
-    model: Any  # what `router` made
-    offer: Offer
+    model: Any  # made by `router_model`
+    action_set: ActionSet
     customers: int
     seed: int  # of the run
+    effort: Effort
 
     @classmethod
-    def of(
+    def make(
         cls,
         scenario: Scenario,
         algorithm: Algorithm,
         layers: tuple[int, ...],
         customers: int,
         seed: int,
-        offer: Offer | None = None,
-    ) -> Examiner:
-        """Return the examiner of the training run `seed`; without an `offer` of the default one."""
-        model = router(algorithm, scenario, layers, seed, offer)
-        return cls(scenario, algorithm, model, offer or Offer.of({}, scenario), customers, seed)
+        action_set: ActionSet | None = None,
+        effort: Effort = Effort(),  # noqa: B008  it is frozen
+    ) -> Evaluator:
+        """Return the evaluator of the training run `seed`; `action_set` None: the default."""
+        model = router_model(algorithm, scenario, layers, seed, action_set)
+        action_set = action_set or ActionSet.from_configuration({}, scenario)
+        return cls(scenario, algorithm, model, action_set, customers, seed, effort)
 
-    def ways(self) -> tuple[str, ...]:
-        """Return how a router may choose from what its network says."""
+    def choices(self) -> tuple[str, ...]:
+        """Return the ways to choose an action from the output of the network."""
         return ("best action", "sampled") if self.algorithm in ACTOR_CRITIC else ("best action",)
 
-    def policy(self, weights: Weights, way: str) -> Policy:
-        """Return the policy of a router with these weights; all random generators stay as they were."""
-        told = {"algo": self.algorithm, "seed": self.seed, "offer": self.offer.to_dict()}
-        policy = policy_of(set_actor(self.model, weights), told, self.scenario, sampled=way == "sampled")
+    def policy(self, weights: Weights, choice: str) -> Policy:
+        """Return the policy of a router with these weights; draws no random numbers."""
+        configuration = {
+            "algo": self.algorithm,
+            "seed": self.seed,
+            "action_set": self.action_set.to_dict(),
+        }
+        model, sampled = set_actor_weights(self.model, weights), choice == "sampled"
+        policy = policy_of(model, configuration, self.scenario, sampled=sampled)
         assert policy is not None
         return policy
 
-    def examine(self, policy: Policy) -> Result:
-        """Return what a policy comes to, on streams of which nothing is trained and no score is taken."""
+    def evaluate(self, policy: Policy) -> Result:
+        """Return the result of a policy on streams that neither training nor scores use."""
         return simulate(
             self.scenario,
             policy,
             self.customers,
             seed=spawn_seeds(self.seed, 1, "validate")[0],
-            replications=RUNS,
+            replications=self.effort.replications,
             warmup=self.warmup(),
             workers=1,
         )
 
     def warmup(self) -> int:
-        """Return how many customers of each replication come before those counted."""
+        """Return the warm-up customers of each replication."""
         if self.scenario.replay is not None:
             return 0
-        return min(warmup_customers(self.scenario, None), max(SETTLED, SETTLE * self.scenario.servers))
+        most = max(self.effort.warmup, self.effort.warmup_per_server * self.scenario.servers)
+        return min(warmup_customers(self.scenario, None), most)
 
 
-class Curve(BaseCallback):
-    """Follows a learner, and leaves in its folder the curve, the best router and the last one.
+class EvaluationCallback(BaseCallback):
+    """Evaluates a learner; saves the curve, the best router and the last one.
 
     Attributes:
-        looked: Customers learned from at the last evaluation; None: none yet.
+        last_evaluation: Customers learned from at the last evaluation; None: none yet.
+        last_average: Customers learned from at the last update of the average.
         best: The least cost so far.
         average: The running average of the weights; None: none yet.
     """
@@ -115,49 +122,49 @@ class Curve(BaseCallback):
     def __init__(
         self,
         folder: Path,
-        examiner: Examiner,
-        every: int,
-        keep: float,
+        evaluator: Evaluator,
+        interval: int,
+        average_keeps: float,
         report: Report,
     ) -> None:
         """Begin a curve.
 
         Args:
-            folder: Where everything goes.
-            examiner: What evaluates.
-            every: Customers between two evaluations.
-            keep: Share of the old that the average keeps at an update.
-            report: Told of customers learned from.
+            folder: The folder of the run.
+            evaluator: What evaluates weights.
+            interval: Customers between two evaluations.
+            average_keeps: Share of the old average that an update keeps.
+            report: Called with the number of customers after each step.
         """
         super().__init__()
-        self.folder, self.examiner, self.every = folder, examiner, every
-        self.keep, self.report = keep, report
-        self.looked: int | None = None
-        self.averaged, self.best, self.seconds = 0, math.inf, 0.0
+        self.folder, self.evaluator, self.interval = folder, evaluator, interval
+        self.average_keeps, self.report = average_keeps, report
+        self.last_evaluation: int | None = None
+        self.last_average, self.best, self.seconds = 0, math.inf, 0.0
         self.average: Weights | None = None
         self._began = time.perf_counter()
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
-        names = ("looked", "averaged", "best", "average")
+        """Return what `restore` needs to continue from here."""
+        names = ("last_evaluation", "last_average", "best", "average")
         return {"seconds": self.elapsed(), **{name: getattr(self, name) for name in names}}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a `state`."""
+        """Continue from a `state`."""
         vars(self).update(state)
 
     def elapsed(self) -> float:
-        """Return the seconds of the run, those before it was stopped included."""
+        """Return the seconds of the run, those before an interruption included."""
         return self.seconds + time.perf_counter() - self._began
 
-    def note(self, weights: str, way: str, result: Result, best: bool = False) -> None:
-        """Append a line to the curve; `best`: these weights are kept."""
+    def record(self, weights: str, choice: str, result: Result, best: bool = False) -> None:
+        """Append an evaluation to the curve; `best`: these weights are saved."""
         line = {
             "schema": SCHEMA,
             "customers": self.num_timesteps,
             "seconds": round(self.elapsed(), 1),
             "weights": weights,
-            "choice": way,
+            "choice": choice,
             "cost": result.cost.to_dict(),
             "wait": result.wait.to_dict(),
             "messages": result.messages["total"].to_dict(),
@@ -172,57 +179,57 @@ class Curve(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        if self.num_timesteps >= self.averaged + UPDATE or self.average is None:
+        due = self.last_average + self.evaluator.effort.averaging_interval
+        if self.average is None or self.num_timesteps >= due:
             self._update_average()
-        if self.looked is None or self.num_timesteps >= self.looked + self.every:
-            self._look()
-            self._save()
+        if self.last_evaluation is None or self.num_timesteps >= self.last_evaluation + self.interval:
+            self._evaluate()
+            self._save_checkpoint()
 
     def _on_training_end(self) -> None:
         self._update_average()
-        if self.looked != self.num_timesteps:
-            self._look()
-        save_router(set_actor(self.examiner.model, actor(self.model)), self.folder / FINAL)
-        self._save()
+        if self.last_evaluation != self.num_timesteps:
+            self._evaluate()
+        save_model(set_actor_weights(self.evaluator.model, actor_weights(self.model)), self.folder / FINAL)
+        self._save_checkpoint()
 
-    def _save(self) -> None:
+    def _save_checkpoint(self) -> None:
         checkpoint.save(self.model, self.state(), self.folder)
 
     def _update_average(self) -> None:
-        latest, self.averaged = actor(self.model), self.num_timesteps
+        latest, self.last_average = actor_weights(self.model), self.num_timesteps
         if self.average is None:
             self.average = latest
         for name, value in self.average.items():
-            value.lerp_(latest[name], 1.0 - self.keep)
+            value.lerp_(latest[name], 1.0 - self.average_keeps)
 
-    def _look(self) -> None:
-        """Evaluate the latest weights and the average, and keep what is better than all before."""
-        latest = actor(self.model)
-        candidates = {"latest": latest, "average": self.average}
-        if self.looked is None:  # they are the same
-            del candidates["average"]
+    def _evaluate(self) -> None:
+        """Evaluate latest and averaged weights, and save them if they are the best."""
+        candidates = {"latest": actor_weights(self.model)}
+        if self.last_evaluation is not None and self.average is not None:  # at first they are equal
+            candidates["average"] = self.average
         for name, weights in candidates.items():
-            for way in self.examiner.ways():
-                result = self.examiner.examine(self.examiner.policy(weights, way))
+            for choice in self.evaluator.choices():
+                result = self.evaluator.evaluate(self.evaluator.policy(weights, choice))
                 better = result.cost.mean < self.best or not (self.folder / MODEL).exists()
-                self.note(name, way, result, better)
-                self.logger.record(f"evaluation/cost of {name}, {way}", result.cost.mean)
+                self.record(name, choice, result, better)
+                self.logger.record(f"evaluation/cost of {name}, {choice}", result.cost.mean)
                 if better:
-                    self._keep(weights, name, way, result)
+                    self._save_best(weights, name, choice, result)
         self.logger.dump(self.num_timesteps)
-        self.looked = self.num_timesteps
+        self.last_evaluation = self.num_timesteps
 
-    def _keep(self, weights: Weights, name: str, way: str, result: Result) -> None:
-        if result.stable:  # else any that is will be better
+    def _save_best(self, weights: Weights, name: str, choice: str, result: Result) -> None:
+        if result.stable:  # any stable router is better than an unstable one
             self.best = result.cost.mean
-        save_router(set_actor(self.examiner.model, weights), self.folder / MODEL)
-        told = {"customers": self.num_timesteps, "weights": name, "choice": way, "seed": result.seed}
+        save_model(set_actor_weights(self.evaluator.model, weights), self.folder / MODEL)
+        best = {"customers": self.num_timesteps, "weights": name, "choice": choice, "seed": result.seed}
         (self.folder / BEST).write_text(
-            to_line({**told, "cost": result.cost.to_dict()}) + "\n", encoding="utf-8"
+            to_line({**best, "cost": result.cost.to_dict()}) + "\n", encoding="utf-8"
         )
 
 
 def read_best(folder: Path) -> dict[str, Any]:
-    """Return which router of a run is the best: its weights, how it chooses, and its cost in evaluation."""
+    """Return the best router of a run: its weights, choice, and cost."""
     content: dict[str, Any] = json.loads((folder / BEST).read_text(encoding="utf-8"))
     return content

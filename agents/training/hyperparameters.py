@@ -1,4 +1,4 @@
-"""What a learner learns with: files by learner, sections by scenario over a default, flags over both."""
+"""Hyperparameters: a file per family of learners, with sections by scenario."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ class Hyperparameters:
     steps: int | None = None
     """Customers to learn from, over all environments."""
     envs: int | None = None
-    """Environments side by side."""
-    customers: int | None = None
-    """Customers an episode."""
+    """Parallel environments."""
+    episode_customers: int | None = None
+    """Customers per episode."""
     observation: Literal["with-state", "router"] | None = None
-    """What the critic sees: with-state, all that a simulator does; router, what the router does."""
+    """What the critic sees: with-state, the state of the system; router, what the router sees."""
     layers: tuple[int, ...] | None = None
     """Sizes of the hidden layers, of actor and critic each."""
     start: str | None = None
-    """Policy to begin from: a baseline's name, tuned, the path of a TOML file, or none."""
-    offer: Literal["default", "start"] | None = None
-    """What to choose from: default, the catalog of Router-v0; start, also the steps of the policy to begin
-    from and those beside them, in servers with its pull protocol, and with its memory."""
+    """Policy to imitate first: a baseline's name, tuned, the path of a TOML file, or none."""
+    action_set: Literal["default", "start"] | None = None
+    """Actions: default, the catalog of Router-v0; start, also the steps of the policy to imitate and others
+    beside them, with its pull protocol and its memory."""
     start_customers: int | None = None
-    """Customers of that policy that the network is taught with."""
+    """Customers of that policy from which the network learns to imitate it."""
     start_noise: float | None = None
-    """Share of its choices that are taught as random ones, so that others are tried as well."""
+    """Share of its choices that are replaced by random ones, so that others are tried as well."""
     learning_rate: float | None = None
-    """Step of Adam at the start."""
+    """Learning rate of Adam at the start."""
     final_rate: float | None = None
-    """Step of Adam at the end, as a share of that at the start; it falls on a line."""
+    """Learning rate at the end, as a share of that at the start; it falls linearly."""
     average: float | None = None
-    """Share of the old that the running average of weights keeps at an update."""
+    """Share of the old average of the weights that an update keeps."""
     gamma: float | None = None
-    """Discount a customer."""
+    """Discount per customer."""
     batch_size: int | None = None
-    """Customers a gradient step."""
+    """Customers per gradient step."""
     n_steps: int | None = None
     """Customers of each environment between two updates (PPO)."""
     n_epochs: int | None = None
@@ -58,7 +58,7 @@ class Hyperparameters:
     gae_lambda: float | None = None
     """Weight of later customers in an advantage (PPO)."""
     clip_range: float | None = None
-    """Most by which an update changes the chance of an action, as a share (PPO)."""
+    """Largest relative change of an action's probability by an update (PPO)."""
     ent_coef: float | None = None
     """Weight of the entropy of the policy at the start (PPO)."""
     final_entropy: float | None = None
@@ -66,21 +66,21 @@ class Hyperparameters:
     vf_coef: float | None = None
     """Weight of the critic's error (PPO)."""
     target_kl: float | None = None
-    """Divergence from the policy before an update that ends it (PPO)."""
+    """Divergence from the policy before an update at which the update ends (PPO)."""
     buffer_size: int | None = None
-    """Customers that are kept to learn from (DQN)."""
+    """Customers in the replay buffer (DQN)."""
     learning_starts: int | None = None
     """Customers before the first gradient step (DQN)."""
     train_freq: int | None = None
     """Customers of each environment between two updates (DQN)."""
     gradient_steps: int | None = None
-    """Gradient steps an update (DQN)."""
+    """Gradient steps per update (DQN)."""
     target_update_interval: int | None = None
-    """Customers between two copies of the network into its target (DQN)."""
+    """Customers between two updates of the target network (DQN)."""
     exploration_fraction: float | None = None
     """Share of the run over which the share of random actions falls (DQN)."""
     exploration_final_eps: float | None = None
-    """Share of random actions from there on (DQN)."""
+    """Share of random actions after that (DQN)."""
 
     def given(self) -> dict[str, Any]:
         """Return those that are given, by name."""
@@ -89,17 +89,24 @@ class Hyperparameters:
 
 
 NAMES = tuple(field.name for field in dataclasses.fields(Hyperparameters))
-ACTOR_CRITIC_ONLY = NAMES[NAMES.index("n_steps") : NAMES.index("buffer_size")]
-DQN_ONLY = NAMES[NAMES.index("buffer_size") :]
-# What goes to Stable-Baselines3 under its own name.
-LEARNERS = tuple(
-    name for name in ("gamma", "batch_size", *ACTOR_CRITIC_ONLY, *DQN_ONLY) if name != "final_entropy"
+IMITATION = ("start_customers", "start_noise")  # which needs an actor
+PPO = ("n_steps", "n_epochs", "gae_lambda", "clip_range", "ent_coef", "vf_coef", "target_kl")
+DQN = (
+    "buffer_size",
+    "learning_starts",
+    "train_freq",
+    "gradient_steps",
+    "target_update_interval",
+    "exploration_fraction",
+    "exploration_final_eps",
 )
+STABLE_BASELINES = ("gamma", "batch_size", *PPO, *DQN)  # passed on under the same name
+OPTIONAL = ("target_kl",)
 
-LEAST = {
+LEAST = {  # of whole numbers
     **dict.fromkeys(("steps", "envs", "start_customers", "n_epochs", "buffer_size", "train_freq"), 1),
     **dict.fromkeys(("gradient_steps", "target_update_interval"), 1),
-    **dict.fromkeys(("customers", "n_steps", "batch_size"), 2),
+    **dict.fromkeys(("episode_customers", "n_steps", "batch_size"), 2),
     "learning_starts": 0,
 }
 SHARES = (
@@ -110,26 +117,27 @@ SHARES = (
     "final_entropy",
     "gae_lambda",
     "exploration_fraction",
+    "exploration_final_eps",
 )
-SHARES += ("exploration_final_eps",)
 POSITIVE = ("learning_rate", "clip_range", "target_kl")
+ONE_OF = {"observation": ("with-state", "router"), "action_set": ("default", "start")}
 
 
 def known(algorithm: Algorithm) -> tuple[str, ...]:
-    """Return the names that a learner has."""
-    others = DQN_ONLY if algorithm in ACTOR_CRITIC else (*ACTOR_CRITIC_ONLY, "start_customers", "start_noise")
+    """Return the names of a learner's hyperparameters."""
+    others = DQN if algorithm in ACTOR_CRITIC else (*PPO, "final_entropy", *IMITATION)
     return tuple(name for name in NAMES if name not in others)
 
 
 def resolve(
     algorithm: Algorithm, scenario: str, flags: Hyperparameters, path: Path | None = None
 ) -> Hyperparameters:
-    """Return what a learner learns with: the flags, over the scenario's section, over the default one.
+    """Return all hyperparameters: flags, over the scenario's section, over defaults.
 
     Args:
         algorithm: The learner.
         scenario: The name of the scenario.
-        flags: What is given on the command line.
+        flags: What the command line gives.
         path: The file; None: the learner's own, in agents/hyperparams.
 
     Raises:
@@ -137,58 +145,57 @@ def resolve(
             message names the file, the section and the name.
     """
     path = path or FOLDER / ("ppo.yaml" if algorithm in ACTOR_CRITIC else "dqn.yaml")
-    values: dict[str, Any] = {}
-    for section, content in _sections(path).items():
+    sections: dict[str, dict[str, Any]] = {}
+    for section, content in _read_sections(path).items():
         place = f"{path.name}, section {section}: "
         _refuse_unknown(content, algorithm, place)
-        found = Hyperparameters(**{name: _plain(value) for name, value in content.items()})
-        check(found, place)
-        if section in (DEFAULT, scenario):
-            values |= found.given() if section == scenario else {**found.given(), **values}
+        values = {name: tuple(x) if isinstance(x, list) else x for name, x in content.items()}
+        given = Hyperparameters(**values)
+        check(given, place)
+        sections[section] = given.given()
     _refuse_unknown(flags.given(), algorithm, "")
     check(flags)
-    resolved = Hyperparameters(**values | flags.given())
-    missing = [name for name in known(algorithm) if getattr(resolved, name) is None and name != "target_kl"]
+    resolved = Hyperparameters(**{**sections.get(DEFAULT, {}), **sections.get(scenario, {}), **flags.given()})
+    needed = (name for name in known(algorithm) if name not in OPTIONAL)
+    missing = [name for name in needed if getattr(resolved, name) is None]
     if missing:
         raise ValueError(f"{path.name} gives no {missing[0]}: section {DEFAULT} must, or a flag")
     if algorithm not in ACTOR_CRITIC and resolved.observation != "router":
         raise ValueError(f"observation is {resolved.observation}: {algorithm} has no critic, so it is router")
     if algorithm not in ACTOR_CRITIC and resolved.start != "none":
         raise ValueError(f"start is {resolved.start}: {algorithm} has no actor to be taught, so it is none")
-    if resolved.offer == "start" and resolved.start == "none":
-        raise ValueError("offer is start: there must be a policy to begin from, and start is none")
+    if resolved.action_set == "start" and resolved.start == "none":
+        raise ValueError("action_set is start: there must be a policy to begin from, and start is none")
     return resolved
 
 
 def check(given: Hyperparameters, place: str = "") -> None:
-    """Refuse values that are not allowed, beginning the sentence with their `place`.
+    """Refuse values that are not allowed; `place` begins the message.
 
     Raises:
         ValueError: One is not; the message names it, its value and what is allowed.
     """
     for name, value in given.given().items():
         if name in LEAST:
-            right, allowed = _whole(value, LEAST[name]), f"a whole number from {LEAST[name]}"
+            right, allowed = _is_whole(value, LEAST[name]), f"a whole number from {LEAST[name]}"
         elif name in SHARES:
-            right, allowed = _number(value) and 0 <= value <= 1, "a number from 0 to 1"
+            right, allowed = _is_number(value) and 0 <= value <= 1, "a number from 0 to 1"
         elif name in POSITIVE:
-            right, allowed = _number(value) and value > 0, "a positive number, such as 3.0e-4"
+            right, allowed = _is_number(value) and value > 0, "a positive number, such as 3.0e-4"
+        elif name in ONE_OF:
+            right, allowed = value in ONE_OF[name], " or ".join(ONE_OF[name])
         elif name == "layers":
-            right = isinstance(value, tuple) and bool(value) and all(_whole(size, 1) for size in value)
+            right = isinstance(value, tuple) and bool(value) and all(_is_whole(size, 1) for size in value)
             allowed = "a list of whole numbers from 1"
-        elif name == "observation":
-            right, allowed = value in ("with-state", "router"), "with-state or router"
-        elif name == "offer":
-            right, allowed = value in ("default", "start"), "default or start"
         elif name == "start":
             right, allowed = isinstance(value, str), "a policy's name, the path of a TOML file, or none"
         else:
-            right, allowed = _number(value) and value >= 0, "a number from 0"
+            right, allowed = _is_number(value) and value >= 0, "a number from 0"
         if not right:
             raise ValueError(f"{place}{name} is {value}: it must be {allowed}")
 
 
-def _sections(path: Path) -> dict[str, Mapping[str, Any]]:
+def _read_sections(path: Path) -> dict[str, Mapping[str, Any]]:
     """Return the sections of a file of hyperparameters, by name."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -212,13 +219,9 @@ def _refuse_unknown(given: Mapping[Any, Any], algorithm: Algorithm, place: str) 
             )
 
 
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _whole(value: Any, least: int) -> bool:
+def _is_whole(value: Any, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

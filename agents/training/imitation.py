@@ -1,6 +1,7 @@
-"""Cloning: teach an actor the choices of a policy, and its critic what they lead to, before it learns itself.
+"""Imitation: train actor and critic on the choices and returns of a policy.
 
-Learning then begins where a person would stop (Pomerleau, Neural Computation 3 (1991), 88-97).
+Learning by reinforcement then starts from a hand-made or tuned policy (Pomerleau, Neural Computation 3
+(1991), 88-97).
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from agents.training.action_set import Offer
+from agents.training.action_set import ActionSet
 from pull_env.envs.policy_driver import Driver
 from pull_env.envs.router import RouterEnv
 from pull_env.policy.policy import Policy
 from pull_env.scenario.scenario import Scenario
 
-UPDATES, BATCH, RATE = 2000, 512, 1e-3  # gradient steps, examples of each, step of Adam
+UPDATES, BATCH, RATE = 2000, 512, 1e-3  # gradient steps, examples of each, learning rate of Adam
 
 
 @dataclass(frozen=True)
 class Examples:
-    """What a policy saw and did; E examples in the order of time, those of all envs side by side."""
+    """What a policy saw and did: E examples in order of time, all envs together."""
 
     observations: torch.Tensor  # (E, L) float32
     actions: torch.Tensor  # (E,) int64
@@ -31,59 +32,69 @@ class Examples:
     returns: torch.Tensor  # (E,) float32  discounted rewards from here on, as the learner scales them
 
 
-def check_start(policy: Policy, scenario: Scenario, offer: Offer) -> None:
-    """Refuse a policy whose choices are not in the catalog, or whose servers announce themselves otherwise.
+def check_imitable(policy: Policy, scenario: Scenario, action_set: ActionSet) -> None:
+    """Refuse a policy whose choices or pull protocol an action set does not have.
 
     Raises:
-        ValueError: It is one.
+        ValueError: The policy is refused.
     """
     try:
-        Driver(policy, RouterEnv(scenario, **offer.arguments()))
+        Driver(policy, RouterEnv(scenario, **action_set.env_arguments()))
     except ValueError as error:
         raise ValueError(f"start is {policy.name}, which cannot be taught: {error}") from None
 
 
-def clone(model: Any, policy: Policy, customers: int, noise: float, seed: int) -> float:
-    """Teach `model` the choices of `policy` in the model's own environments.
+def imitate(
+    model: Any, policy: Policy, customers: int, noise: float, seed: int, updates: int = UPDATES
+) -> float:
+    """Train `model` on the choices of `policy` in the model's own environments.
 
     Args:
         model: A `PPO` or `MaskablePPO` whose env is a `VecNormalize` of a `VecRouter`.
-        policy: Each step of it stands in the catalog.
-        customers: How many to watch, a tenth of them to test with.
-        noise: Share of the choices taught as random ones among the real.
-        seed: Of the policy's and the teacher's own choices.
+        policy: Each of its steps is in the catalog.
+        customers: How many to watch, a tenth of them for testing.
+        noise: Share of the choices that are replaced by random real ones.
+        seed: Seeds the policy's own choices and the training.
+        updates: Gradient steps.
 
     Returns:
-        The share of choices that the model's best action then agrees with, of examples it was not taught.
+        The share of test choices with which the model's best action agrees.
     """
     rng = np.random.default_rng(seed)
     examples = watch(model, policy, customers, seed)
     count = len(examples.actions)
-    taught = count - count // 10  # the last to come are not taught
+    trained_on = count - count // 10  # the last are for testing
     labels = _with_noise(examples, noise, rng)
     optimizer = torch.optim.Adam(model.policy.parameters(), RATE)
-    for _ in range(UPDATES):
-        chosen = rng.integers(taught, size=BATCH)
-        values, likelihood, _ = _evaluate(model, examples, chosen, labels[chosen])
-        loss = -likelihood.mean() + 0.5 * (values.flatten() - examples.returns[chosen]).square().mean()
+    for _ in range(updates):
+        batch = rng.integers(trained_on, size=BATCH)
+        masks = _masks(model, examples, batch)
+        values, likelihood, _ = model.policy.evaluate_actions(
+            examples.observations[batch], labels[batch], **masks
+        )
+        loss = -likelihood.mean() + 0.5 * (values.flatten() - examples.returns[batch]).square().mean()
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.policy.parameters(), model.max_grad_norm)
         optimizer.step()
-    return _agreement(model, examples, np.arange(taught, count))
+    test = np.arange(trained_on, count)
+    masks = _masks(model, examples, test)
+    best, _ = model.predict(examples.observations[test].numpy(), deterministic=True, **masks)
+    return float((best == examples.actions[test].numpy()).mean())
 
 
 def watch(model: Any, policy: Policy, customers: int, seed: int) -> Examples:
-    """Let `policy` play in the model's environments, and return what it saw and did, and what came of it."""
-    env, masked = model.env, hasattr(model.policy.action_dist, "apply_masking")
+    """Let `policy` act in the model's environments; return what it saw and did."""
+    env, masked = model.env, _is_masked(model)
     driver = Driver(policy, env.get_attr("unwrapped", 0)[0], seed)
-    seen, observations, actions, rewards, ends, masks = env.reset(), [], [], [], [], []
+    observation, observations, actions, rewards, ends, masks = env.reset(), [], [], [], [], []
+    all_real = np.ones((env.num_envs, env.action_space.n), np.bool_)
     for _ in range(max(2, customers // env.num_envs)):
-        masks.append(np.stack(env.env_method("action_masks")) if masked else _all_real(env))
-        chosen, _ = driver.predict(seen)
-        observations.append(seen)
-        actions.append(chosen)
-        seen, _, done, _ = env.step(chosen)  # scales of rewards are learned on the way
+        masks.append(np.stack(env.env_method("action_masks")) if masked else all_real)
+        action, _ = driver.predict(observation)
+        observations.append(observation)
+        actions.append(action)
+        observation, _, done, _ = env.step(action)  # which also learns the scale of rewards
         rewards.append(env.get_original_reward())
         ends.append(done)
     scaled = np.stack(rewards) / np.sqrt(env.ret_rms.var + env.epsilon)
@@ -98,9 +109,9 @@ def watch(model: Any, policy: Policy, customers: int, seed: int) -> Examples:
 def discounted(
     rewards: npt.NDArray[np.floating[Any]], ends: npt.NDArray[np.bool_], gamma: float
 ) -> npt.NDArray[np.float64]:
-    """Return the discounted sum of rewards from each step on, (steps, envs); the task goes on without end.
+    """Return discounted sums of rewards from each step on, (steps, envs).
 
-    What comes after an episode, or after the last step, is taken to be as good as the mean.
+    Rewards after the end of an episode, or of the steps, are taken to be the mean reward, for ever.
     """
     beyond = rewards.mean() / max(1.0 - gamma, 1e-6)
     returns, following = np.empty(rewards.shape), np.full(rewards.shape[1], beyond)
@@ -110,10 +121,6 @@ def discounted(
     return returns
 
 
-def _all_real(env: Any) -> npt.NDArray[np.bool_]:
-    return np.ones((env.num_envs, env.action_space.n), np.bool_)
-
-
 def _with_noise(examples: Examples, noise: float, rng: np.random.Generator) -> torch.Tensor:
     """Return the actions with a share of them replaced by random real ones."""
     drawn = np.where(examples.masks, rng.random(examples.masks.shape), -1.0).argmax(axis=1)
@@ -121,14 +128,9 @@ def _with_noise(examples: Examples, noise: float, rng: np.random.Generator) -> t
     return torch.as_tensor(np.where(replaced, drawn, examples.actions.numpy()))
 
 
-def _evaluate(model: Any, examples: Examples, chosen: Any, actions: torch.Tensor) -> Any:
-    masked = hasattr(model.policy.action_dist, "apply_masking")
-    extra = {"action_masks": examples.masks[chosen]} if masked else {}
-    return model.policy.evaluate_actions(examples.observations[chosen], actions, **extra)
+def _is_masked(model: Any) -> bool:
+    return hasattr(model.policy.action_dist, "apply_masking")
 
 
-def _agreement(model: Any, examples: Examples, chosen: npt.NDArray[np.int64]) -> float:
-    masked = hasattr(model.policy.action_dist, "apply_masking")
-    extra = {"action_masks": examples.masks[chosen]} if masked else {}
-    best, _ = model.predict(examples.observations[chosen].numpy(), deterministic=True, **extra)
-    return float((best == examples.actions[chosen].numpy()).mean())
+def _masks(model: Any, examples: Examples, rows: npt.NDArray[np.int64]) -> dict[str, Any]:
+    return {"action_masks": examples.masks[rows]} if _is_masked(model) else {}

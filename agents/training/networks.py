@@ -1,7 +1,7 @@
-"""An actor that sees what its router sees, beside a critic that sees the state: for PPO and MaskablePPO.
+"""Networks for PPO: the actor sees what its router sees, the critic the state.
 
-A critic is needed in training only, so it may look at what no router can know: its guess of what is to come
-is far better, and the actor learns from less noise (Pinto et al., "Asymmetric actor critic", RSS 2018).
+A critic is needed in training only, so it may see what no router can know: its estimates of future cost are
+far better, and the actor learns with less noise (Pinto et al., "Asymmetric actor critic", RSS 2018).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from stable_baselines3.common.torch_layers import MlpExtractor
 from torch import nn
 
 
-class TwoViews(MlpExtractor):
-    """Two networks side by side: the actor's reads the first `local_size` entries, the critic's all."""
+class AsymmetricMlp(MlpExtractor):
+    """Two networks: the actor's reads the first entries, the critic's reads all."""
 
     def __init__(self, local_size: int, size: int, **arguments: Any) -> None:
         """Build both.
@@ -35,27 +35,30 @@ class TwoViews(MlpExtractor):
         return super().forward_actor(features[:, : self.local_size])
 
 
-class _TwoViews:
-    """Lets a policy of Stable-Baselines3 build `TwoViews`; its actor has the names of a plain policy's."""
+class _Asymmetric:
+    """Mixin: a policy of Stable-Baselines3 with an `AsymmetricMlp`.
+
+    The actor's weights keep the names that they have in a plain policy.
+    """
 
     def __init__(self, *arguments: Any, local_size: int, **further: Any) -> None:
-        """Build the policy; `local_size` as in `TwoViews`, all else as Stable-Baselines3 does."""
+        """Build the policy; `local_size` as in `AsymmetricMlp`."""
         self.local_size = local_size
         super().__init__(*arguments, **further)
 
-    def _build_mlp_extractor(self) -> None:
-        self.mlp_extractor = TwoViews(
+    def _build_mlp_extractor(self: Any) -> None:
+        self.mlp_extractor = AsymmetricMlp(
             self.local_size,
-            self.features_dim,  # type: ignore[attr-defined]
-            net_arch=self.net_arch,  # type: ignore[attr-defined]
-            activation_fn=self.activation_fn,  # type: ignore[attr-defined]
-            device=self.device,  # type: ignore[attr-defined]
+            self.features_dim,
+            net_arch=self.net_arch,
+            activation_fn=self.activation_fn,
+            device=self.device,
         )
 
 
-class TwoViewsPolicy(_TwoViews, ActorCriticPolicy):
-    """The policy of PPO with an actor and a critic that see different things."""
+class AsymmetricPolicy(_Asymmetric, ActorCriticPolicy):
+    """The policy of PPO whose critic sees more than its actor."""
 
 
-class MaskableTwoViewsPolicy(_TwoViews, MaskableActorCriticPolicy):
-    """The same for MaskablePPO."""
+class MaskableAsymmetricPolicy(_Asymmetric, MaskableActorCriticPolicy):
+    """The policy of MaskablePPO whose critic sees more than its actor."""

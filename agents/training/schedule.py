@@ -1,34 +1,35 @@
-"""What falls while a learner learns: the step of Adam, and the weight of the policy's entropy."""
+"""Linear schedules of the learning rate and of the weight of the entropy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
 
 @dataclass(frozen=True)
-class Falling:
-    """A number that falls on a line, as Stable-Baselines3 wants its schedules.
+class LinearSchedule:
+    """A number that falls linearly, as a schedule of Stable-Baselines3.
 
     Attributes:
-        start: At the start.
-        final: At the end, as a share of that.
+        start: Its value at the start.
+        final: Its value at the end, as a share of `start`.
     """
 
     start: float
     final: float
 
     def __call__(self, remaining: float) -> float:
-        """Return the number where a share `remaining` of the run is to come."""
+        """Return the number when a share `remaining` of the run is left."""
         return self.start * (self.final + (1.0 - self.final) * remaining)
 
 
-class FallingEntropy(BaseCallback):
-    """Lets the weight of the entropy fall: all is tried at first, and little left to chance at last."""
+class EntropySchedule(BaseCallback):
+    """Lowers the weight of the entropy over a run: exploration comes first."""
 
-    def __init__(self, weight: Falling, steps: int) -> None:
-        """Let it fall as `weight` does over `steps` customers."""
+    def __init__(self, weight: LinearSchedule, steps: int) -> None:
+        """Let the weight follow `weight` over `steps` customers."""
         super().__init__()
         self.weight, self.steps = weight, steps
 
@@ -36,4 +37,5 @@ class FallingEntropy(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        self.model.ent_coef = self.weight(max(0.0, 1.0 - self.num_timesteps / self.steps))
+        model: Any = self.model
+        model.ent_coef = self.weight(max(0.0, 1.0 - self.num_timesteps / self.steps))

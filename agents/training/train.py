@@ -1,8 +1,9 @@
-"""Train a router: `python -m agents train --scenario two-speeds --algo ppo --seed 0`.
+"""Train a router: `python -m agents train --scenario two-speeds --algo ppo`.
 
-One customer is one step, and the reward is minus its cost, so the learner minimises the cost per customer.
-What to learn with stands in agents/hyperparams, by learner and scenario. On the way the router is evaluated,
-and the best kept; at the end it is scored as baselines are. A run that was stopped goes on with --resume.
+One step is one customer, and the reward is minus its cost, so the learner minimises the cost per customer.
+Hyperparameters are in agents/hyperparams: a default section, overridden per scenario. The router is evaluated
+during training, and the best is saved; at the end it is scored like a baseline. An interrupted run continues
+with --resume.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from agents.training.algorithms import (
     read_configuration,
     write_configuration,
 )
-from agents.training.arguments import Args, check, configuration, offer_of, stored
+from agents.training.arguments import Args, action_set_of, check, configuration, stored
 from agents.training.export import POLICY, policy_of
-from agents.training.hyperparameters import LEARNERS
+from agents.training.hyperparameters import STABLE_BASELINES
 from agents.training.score import score
 from pull_env.policy.policy import save_policy
 from pull_env.scenario.scenario import Scenario, load_scenario
@@ -34,23 +35,20 @@ from pull_env.simulation.seeds import spawn_seeds
 
 
 def run(args: Args) -> int:
-    """Train, keep the best and score it, as `args` say, and return the exit status.
+    """Train, save the best router and score it, as `args` say; return the exit status.
 
     Raises:
-        ValueError: Something that is asked for is not allowed.
+        ValueError: An argument is not allowed.
     """
     folder = args.resume or args.out or default_folder(args)
-    args = check(args) if args.resume is None else stored(args)
+    args = check(args) if args.resume is None else stored(args.resume, args)
     try:
         if args.resume is None:
             folder.mkdir(parents=True)
             write_configuration(configuration(args), folder)
-            if args.learn.start != "none":
-                start = start_policy(args.learn.start, load_scenario(args.scenario))
-                save_policy(dataclasses.replace(start, name="start"), folder / START)
             train(args, folder)
         else:
-            go_on(args, folder)
+            resume(args, folder)
     except KeyboardInterrupt:
         print(f"stopped; go on: python -m agents train --resume {folder}", file=sys.stderr)
         raise
@@ -61,152 +59,157 @@ def run(args: Args) -> int:
 
 
 def default_folder(args: Args) -> Path:
-    """Return a new folder's name, in runs/."""
+    """Return the name of a new folder, in runs/."""
     now = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
     return Path("runs") / f"{args.algo}-{Path(args.scenario).stem}-seed{args.seed}-{now}"
 
 
 def train(args: Args, folder: Path) -> None:
     """Learn from the first customer to the last, and leave the results in `folder`."""
+    learn: Any = args.learn  # resolved: all are given
     model = make_model(args)
-    with bar(f"{args.algo} on {args.scenario}", args.learn.steps, sys.stderr.isatty()) as report:
-        curve = make_curve(args, folder, report)
-        if args.learn.start != "none":
-            teach(model, args, curve)
-        model.set_logger(logger(folder))
-        model.learn(args.learn.steps, callbacks(args, curve))
-    finish(model, curve, folder)
+    with bar(f"{args.algo} on {args.scenario}", learn.steps, sys.stderr.isatty()) as report:
+        evaluations = make_evaluations(args, folder, report)
+        if learn.start != "none":
+            imitate_start(model, args, evaluations)
+        model.set_logger(make_logger(folder))
+        model.learn(learn.steps, make_callbacks(args, evaluations))
+    finish(model, evaluations)
 
 
-def go_on(args: Args, folder: Path) -> None:
-    """Learn from the customer at which a run was stopped to the last, as `train` would have."""
+def resume(args: Args, folder: Path) -> None:
+    """Learn from the last checkpoint to the last customer, as `train` would have."""
     from agents.training.checkpoint import restore
 
     model, state = restore(args.algo, folder)
-    left = args.learn.steps - model.num_timesteps
+    left = (args.learn.steps or 0) - model.num_timesteps
     with bar(f"{args.algo} on {args.scenario}", left, sys.stderr.isatty()) as report:
-        curve = make_curve(args, folder, report)
-        curve.restore(state)
-        model.set_logger(logger(folder))
-        model.learn(left, callbacks(args, curve), reset_num_timesteps=False)
-    finish(model, curve, folder)
+        evaluations = make_evaluations(args, folder, report)
+        evaluations.restore(state)
+        model.set_logger(make_logger(folder))
+        model.learn(left, make_callbacks(args, evaluations), reset_num_timesteps=False)
+    finish(model, evaluations)
 
 
 def make_model(args: Args) -> Any:
-    """Return a learner that has learned nothing yet, with its environments; rewards have unit spread."""
+    """Return an untrained learner with its envs; rewards have unit variance."""
     from stable_baselines3.common.vec_env import VecNormalize
 
-    from agents.training.schedule import Falling
+    from agents.training.schedule import LinearSchedule
 
-    learn, scenario = args.learn, load_scenario(args.scenario)
-    envs = environments(args, scenario)
-    given = {name: value for name, value in learn.given().items() if name in LEARNERS}
+    learn: Any = args.learn
+    envs = make_envs(args, load_scenario(args.scenario))
+    further = {name: value for name, value in learn.given().items() if name in STABLE_BASELINES}
     if args.algo in ACTOR_CRITIC:
-        given["batch_size"] = min(learn.batch_size, learn.envs * learn.n_steps)
-    policy, shape = network(args, envs.envs.local_size)
+        further["batch_size"] = min(learn.batch_size, learn.envs * learn.n_steps)
+    policy, policy_arguments = network_of(args, envs.envs.local_size)
     return learner(args.algo)(
         policy,
         VecNormalize(envs, norm_obs=False, gamma=learn.gamma),
-        learning_rate=Falling(learn.learning_rate, learn.final_rate),
-        policy_kwargs=shape,
+        learning_rate=LinearSchedule(learn.learning_rate, learn.final_rate),
+        policy_kwargs=policy_arguments,
         seed=args.seed,  # the environments spawn theirs from it
         device="cpu",
-        **given,
+        **further,
     )
 
 
-def environments(args: Args, scenario: Scenario) -> Any:
-    """Return the environments to learn in, which are in motion from the start."""
-    from agents.training.warm_envs import SettledRouters, fill_customers, plain_rule
+def make_envs(args: Args, scenario: Scenario) -> Any:
+    """Return the environments to learn in, warmed up by the policy to start from."""
+    from agents.training.warm_envs import WarmRouters, customers_before, default_warmup_policy
 
-    learn = args.learn
-    fill = plain_rule(scenario) if learn.start == "none" else start_policy(learn.start, scenario)
-    return SettledRouters(
+    learn: Any = args.learn
+    warm = default_warmup_policy(scenario) if learn.start == "none" else start_policy(learn.start, scenario)
+    return WarmRouters(
         scenario,
         learn.envs,
-        fill.steps,
-        fill_customers(scenario, learn.envs),
-        customers=learn.customers,
+        warm.steps,
+        customers_before(scenario, learn.envs, args.effort.env_warmup),
+        customers=learn.episode_customers,
         observation="with-state" if learn.observation == "with-state" else "local",
-        **offer_of(args).arguments(),
+        **action_set_of(args).env_arguments(),
     )
 
 
-def network(args: Args, local_size: int) -> tuple[Any, dict[str, Any]]:
+def network_of(args: Args, local_size: int) -> tuple[Any, dict[str, Any]]:
     """Return the class of the learner's networks, and its arguments."""
-    layers = list(args.learn.layers)
+    layers = list(args.learn.layers or ())
     if args.algo not in ACTOR_CRITIC:
         return "MlpPolicy", {"net_arch": layers}
-    from agents.training.networks import MaskableTwoViewsPolicy, TwoViewsPolicy
+    from agents.training.networks import AsymmetricPolicy, MaskableAsymmetricPolicy
 
-    policy = MaskableTwoViewsPolicy if args.algo == "maskable-ppo" else TwoViewsPolicy
+    policy = MaskableAsymmetricPolicy if args.algo == "maskable-ppo" else AsymmetricPolicy
     return policy, {"net_arch": {"pi": layers, "vf": layers}, "local_size": local_size}
 
 
-def make_curve(args: Args, folder: Path, report: Report) -> Any:
-    """Return what evaluates the learner on the way."""
-    from agents.training.evaluation_callback import Curve, Examiner
+def make_evaluations(args: Args, folder: Path, report: Report) -> Any:
+    """Return the callback that evaluates the learner during training."""
+    from agents.training.evaluation_callback import EvaluationCallback, Evaluator
 
-    scenario, learn = load_scenario(args.scenario), args.learn
-    examiner = Examiner.of(
-        scenario, args.algo, learn.layers, args.evaluation_customers, args.seed, offer_of(args)
+    learn: Any = args.learn
+    evaluator = Evaluator.make(
+        load_scenario(args.scenario),
+        args.algo,
+        learn.layers,
+        args.evaluation_customers,
+        args.seed,
+        action_set_of(args),
+        args.effort,
     )
-    return Curve(folder, examiner, -(-learn.steps // args.evaluations), learn.average, report)
+    interval = -(-learn.steps // args.evaluations)
+    return EvaluationCallback(folder, evaluator, interval, learn.average, report)
 
 
-def callbacks(args: Args, curve: Any) -> list[Any]:
-    """Return what is called while the learner learns: the curve, and what changes on the way."""
-    from agents.training.schedule import Falling, FallingEntropy
+def make_callbacks(args: Args, evaluations: Any) -> list[Any]:
+    """Return the callbacks: evaluations, and for PPO the falling entropy."""
+    from agents.training.schedule import EntropySchedule, LinearSchedule
 
-    learn = args.learn
+    learn: Any = args.learn
     if args.algo not in ACTOR_CRITIC:
-        return [curve]
-    return [FallingEntropy(Falling(learn.ent_coef, learn.final_entropy), learn.steps), curve]
+        return [evaluations]
+    entropy = LinearSchedule(learn.ent_coef, learn.final_entropy)
+    return [EntropySchedule(entropy, learn.steps), evaluations]
 
 
-def teach(model: Any, args: Args, curve: Any) -> None:
-    """Teach the learner the policy that it starts from, and note in the curve what that policy costs."""
-    from agents.training.imitation import clone
+def imitate_start(model: Any, args: Args, evaluations: Any) -> None:
+    """Train the learner to imitate the policy to start from, which is saved."""
+    from agents.training.imitation import imitate
 
-    learn = args.learn
+    learn: Any = args.learn
     policy = start_policy(learn.start, load_scenario(args.scenario))
+    save_policy(dataclasses.replace(policy, name="start"), evaluations.folder / START)
     seed = spawn_seeds(args.seed, 1, "clone")[0]
-    agreed = clone(model, policy, learn.start_customers, learn.start_noise, seed)
+    agreed = imitate(
+        model, policy, learn.start_customers, learn.start_noise, seed, args.effort.imitation_updates
+    )
     print(f"taught {policy.name}: the network agrees with it on {agreed:.1%} of choices", flush=True)
-    curve.note("start", policy.name, curve.examiner.examine(policy))
+    evaluations.record("start", policy.name, evaluations.evaluator.evaluate(policy))
 
 
-def logger(folder: Path) -> Any:
-    """Return what writes the learner's figures for TensorBoard."""
+def make_logger(folder: Path) -> Any:
+    """Return what logs the learner's statistics for TensorBoard."""
     from stable_baselines3.common.logger import configure
 
     return configure(str(folder / "tensorboard"), ["tensorboard"])
 
 
-def finish(model: Any, curve: Any, folder: Path) -> None:
-    """Note in the folder how long it took, and say what came of it."""
+def finish(model: Any, evaluations: Any) -> None:
+    """Save the best policy and the times of the run, and print the result."""
     from agents.training.evaluation_callback import read_best
 
+    folder, seconds = evaluations.folder, evaluations.elapsed()
     model.env.close()
-    seconds = curve.elapsed()
-    keep_policy(folder)
-    took = {"training_seconds": round(seconds, 1), "training_cpu_seconds": round(time.process_time(), 1)}
-    write_configuration({**read_configuration(folder), **took}, folder)
     best = read_best(folder)
+    best_model, stored_configuration, _ = load(folder)
+    scenario = load_scenario(stored_configuration["scenario"])
+    policy = policy_of(best_model, stored_configuration, scenario, sampled=best["choice"] == "sampled")
+    assert policy is not None
+    save_policy(policy, folder / POLICY)
+    times = {"training_seconds": round(seconds, 1), "training_cpu_seconds": round(time.process_time(), 1)}
+    write_configuration({**read_configuration(folder), **times}, folder)
     print(f"learned from {model.num_timesteps:,} customers in {seconds:.0f} s, saved in {folder}")
     cost = best["cost"]["mean"]
     print(
         f"best in evaluation: the {best['weights']} weights after {best['customers']:,} customers, "
         f"{best['choice']}, " + ("unstable" if cost is None else f"cost {cost:.4f}")
     )
-
-
-def keep_policy(folder: Path) -> None:
-    """Leave in a run's folder what its best router follows, as a policy without code."""
-    from agents.training.evaluation_callback import read_best
-
-    model, told, _ = load(folder)
-    sampled = read_best(folder)["choice"] == "sampled"
-    policy = policy_of(model, told, load_scenario(told["scenario"]), sampled=sampled)
-    assert policy is not None
-    save_policy(policy, folder / POLICY)

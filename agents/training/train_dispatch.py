@@ -1,15 +1,14 @@
-"""Learn to route with all queues in sight: `python -m agents dispatch --scenario small-mixed`.
+"""Train with full information: `python -m agents dispatch --scenario small-mixed`.
 
-The learner plays `pull_env/Dispatch-v0`, where looking is free (`free_information=True`), and is told nothing
-of the system but what an observation shows and what a customer costs. It may choose a full server, which
-turns the customer away: so does the optimum where queues are long. Its best actions, for all lengths of the
-queues up to the buffers, are a table: a policy without a network, whose cost is known exactly, as that of the
-optimum is. Both are simulated as well, on the same customers.
+The learner acts in `pull_env/Dispatch-v0` with `free_information=True`, and knows nothing of the system but
+observations and rewards. It may choose a full server, which blocks the customer: so does the optimum when
+queues are long. Its best actions for all queue lengths up to the buffers are a table: a policy without a
+network, whose cost is known exactly, as that of the optimum is. Both are simulated as well, on the same
+customers.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -22,10 +21,10 @@ import numpy as np
 import tyro
 
 import pull_env
-from agents.training.algorithms import CONFIGURATION, DISPATCH, learner
+from agents.training.algorithms import DISPATCH, learner, write_configuration
 from agents.training.evaluation_callback import CURVE
 from agents.training.export import POLICY
-from agents.training.schedule import Falling, FallingEntropy
+from agents.training.schedule import EntropySchedule, LinearSchedule
 from pull_env.envs.dispatch import DispatchEnv
 from pull_env.policy.policy import Lookup, Policy, save_policy
 from pull_env.reporting.console import command_line
@@ -37,12 +36,12 @@ from pull_env.simulation.statistics import Estimate, estimate
 from pull_env.theory.exact import solve
 from pull_env.theory.optimum import optimise
 
-MOST_STATES = 100_000  # of a table
+MOST_STATES = 100_000  # of the table
 
 
 @dataclass(frozen=True)
 class Args:
-    """What to learn, and with what."""
+    """How to train."""
 
     scenario: str = "small-mixed"
     """A preset's name, or the path of a TOML file: few servers with buffers, Markov."""
@@ -51,40 +50,83 @@ class Args:
     steps: int = 500_000
     """Customers to learn from."""
     envs: int = 16
-    """Environments side by side."""
+    """Parallel environments."""
     layers: tuple[int, ...] = (64, 64)
     """Sizes of the hidden layers, of actor and critic each."""
     learning_rate: float = 1e-3
-    """Step of Adam at the start; it falls to 0."""
+    """Learning rate of Adam at the start; it falls linearly to 0."""
     gamma: float = 0.98
-    """Discount a customer."""
+    """Discount per customer."""
     gae_lambda: float = 0.9
     """Weight of later customers in an advantage."""
     ent_coef: float = 0.005
-    """Weight of the entropy of the policy at the start; it falls to 0."""
+    """Weight of the entropy of the policy at the start; it falls linearly to 0."""
     n_steps: int = 256
     """Customers of each environment between two updates."""
     batch_size: int = 512
-    """Customers a gradient step."""
+    """Customers per gradient step."""
     n_epochs: int = 10
     """Passes over the customers of an update."""
     evaluations: int = 10
-    """How often on the way the exact cost is noted; nothing is chosen by it."""
+    """How often the exact cost is recorded during training; nothing is chosen by it."""
     score_customers: int = 2_000_000
     """Customers counted in the score."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """A new folder for the results; by default one in runs/, named by scenario, seed and time."""
 
 
+def run(args: Args) -> int:
+    """Train, save and score as `args` say, and return the exit status.
+
+    Raises:
+        ValueError: An argument is not allowed.
+    """
+    scenario, began = load_scenario(args.scenario), datetime.now(timezone.utc)
+    buffers(scenario)
+    name = f"dispatch-{scenario.name}-seed{args.seed}"
+    folder = args.out or Path("runs") / f"{name}-{began.strftime('%Y%m%d-%H%M%S')}"
+    if folder.exists():
+        raise ValueError(f"out is '{folder}': it exists already, and results are never overwritten")
+    folder.mkdir(parents=True)
+    started, started_cpu = time.perf_counter(), time.process_time()
+    policy = tabulate(train(args, scenario, folder), scenario)
+    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - started_cpu
+    save_policy(policy, folder / POLICY)
+    plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
+    not_learn = ("scenario", "seed", "out", "score_customers")
+    configuration = {
+        "scenario": args.scenario,
+        "seed": args.seed,
+        "learn": {key: plain[key] for key in plain if key not in not_learn},
+        "env": DISPATCH,
+        "algo": "ppo",
+        "command": command_line(sys.orig_argv[1:]),
+        "time": began.isoformat(timespec="seconds"),
+        "versions": {"pull-env": pull_env.__version__, **versions()},
+        "training_seconds": round(seconds, 1),
+        "training_cpu_seconds": round(cpu_seconds, 1),
+    }
+    write_configuration(configuration, folder)
+    print(f"learned from {args.steps:,} customers in {seconds:.0f} s, saved in {folder}")
+    learned, best = exact_costs(scenario, policy)
+    print(f"exactly: learned {learned:.5f}, optimum {best:.5f}, {100 * (learned / best - 1):+.2f} %")
+    if args.score_customers:
+        gap = simulated_gap(scenario, policy, args.score_customers)
+        print(f"simulated: {gap.mean:+.2f} % ({gap.low:+.2f} to {gap.high:+.2f})")
+    return 0
+
+
 def train(args: Args, scenario: Scenario, folder: Path) -> Any:
     """Return a model of PPO that has learned from `args.steps` customers."""
     from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-    made = [lambda: DispatchEnv(scenario, free_information=True, customers=20_000)] * args.envs
+    def make() -> Any:
+        return DispatchEnv(scenario, free_information=True, customers=20_000)
+
     model = learner("ppo")(
         "MlpPolicy",
-        VecNormalize(DummyVecEnv(made), norm_obs=False, gamma=args.gamma),
-        learning_rate=Falling(args.learning_rate, 0.0),
+        VecNormalize(DummyVecEnv([make] * args.envs), norm_obs=False, gamma=args.gamma),
+        learning_rate=LinearSchedule(args.learning_rate, 0.0),
         n_steps=args.n_steps,
         batch_size=min(args.batch_size, args.envs * args.n_steps),
         n_epochs=args.n_epochs,
@@ -95,42 +137,42 @@ def train(args: Args, scenario: Scenario, folder: Path) -> Any:
         seed=args.seed,
         device="cpu",
     )
-    falling = FallingEntropy(Falling(args.ent_coef, 0.0), args.steps)
-    return model.learn(args.steps, [falling, _curve(args, scenario, folder)])
+    entropy = EntropySchedule(LinearSchedule(args.ent_coef, 0.0), args.steps)
+    return model.learn(args.steps, [entropy, exact_cost_callback(args, scenario, folder)])
 
 
-def _curve(args: Args, scenario: Scenario, folder: Path) -> Any:
-    """Return what notes in `folder`, on the way, what the table of the moment costs exactly."""
+def exact_cost_callback(args: Args, scenario: Scenario, folder: Path) -> Any:
+    """Return a callback that appends the table's exact cost to the curve."""
     from stable_baselines3.common.callbacks import BaseCallback
 
-    class Noted(BaseCallback):
-        looked = -1
+    class ExactCost(BaseCallback):
+        last_part = -1
 
         def _on_step(self) -> bool:
             return True
 
         def _on_rollout_start(self) -> None:
             part = self.num_timesteps * args.evaluations // args.steps
-            if part > self.looked:
-                self.looked = part
+            if part > self.last_part:
+                self.last_part = part
                 cost = solve(scenario, tabulate(self.model, scenario)).cost
                 write_rows(folder / CURVE, [{"customers": self.num_timesteps, "cost": cost}])
 
-    return Noted()
+    return ExactCost()
 
 
 def tabulate(model: Any, scenario: Scenario) -> Policy:
-    """Return the best actions of a model, for all lengths of queues up to the buffers, as a policy.
+    """Return the best action at all queue lengths up to the buffers, as a policy.
 
     Raises:
         ValueError: The table is too large, or a buffer is infinite.
     """
     limits = buffers(scenario)
-    queues = np.array([*product(*(range(most + 1) for most in limits))])
+    queues = np.array([*product(*(range(limit + 1) for limit in limits))])
     env = DispatchEnv(scenario, free_information=True)
-    seen = np.tile(env.reset(seed=0)[0], (len(queues), 1))
-    seen[:, : queues.shape[1]] = queues / (1.0 + queues)
-    servers, _ = model.predict(seen, deterministic=True)
+    observations = np.tile(env.reset(seed=0)[0], (len(queues), 1))
+    observations[:, : queues.shape[1]] = queues / (1.0 + queues)
+    servers, _ = model.predict(observations, deterministic=True)
     return Policy("learned", (Lookup(tuple(limits), tuple(servers.tolist()), free=True),))
 
 
@@ -138,11 +180,11 @@ def buffers(scenario: Scenario) -> list[int]:
     """Return the buffer of each server.
 
     Raises:
-        ValueError: One is infinite, or a table by all lengths would be too large.
+        ValueError: One is infinite, or a table of all queue lengths would be too large.
     """
     limits = [pool.buffer for pool in scenario.pools for _ in range(pool.size)]
-    finite = [most for most in limits if most is not None]
-    if len(finite) < len(limits) or np.prod([most + 1.0 for most in finite]) > MOST_STATES:
+    finite = [limit for limit in limits if limit is not None]
+    if len(finite) < len(limits) or np.prod([limit + 1.0 for limit in finite]) > MOST_STATES:
         raise ValueError(
             f"scenario is {scenario.name}: all buffers must be finite, and their lengths have at most "
             f"{MOST_STATES:,} combinations"
@@ -150,56 +192,14 @@ def buffers(scenario: Scenario) -> list[int]:
     return finite
 
 
-def costs(scenario: Scenario, policy: Policy) -> tuple[float, float]:
-    """Return what an arriving customer costs under a table, and under the optimum, both exactly."""
+def exact_costs(scenario: Scenario, policy: Policy) -> tuple[float, float]:
+    """Return the exact cost per arriving customer of a table, and of the optimum."""
     return solve(scenario, policy).cost, optimise(scenario).exact.cost
 
 
-def above(scenario: Scenario, policy: Policy, customers: int) -> Estimate:
-    """Return by how much a table costs more than the optimum in simulation, in % of what that costs."""
+def simulated_gap(scenario: Scenario, policy: Policy, customers: int) -> Estimate:
+    """Return by how much a table costs more than the optimum in simulation, in %."""
     run: dict[str, Any] = {"seed": spawn_seeds(0, 1, "dispatch")[0], "replications": 16}
-    found, best = (
-        simulate(scenario, each, customers, **run).cost for each in (policy, optimise(scenario).policy())
-    )
-    return estimate(np.subtract(found.samples, best.samples) * (100 / best.mean))
-
-
-def run(args: Args) -> int:
-    """Learn, save and score as `args` say, and return the exit status.
-
-    Raises:
-        ValueError: Something that is asked for is not allowed.
-    """
-    scenario, began = load_scenario(args.scenario), datetime.now(timezone.utc)
-    buffers(scenario)
-    name = f"dispatch-{scenario.name}-seed{args.seed}"
-    folder = args.out or Path("runs") / f"{name}-{began.strftime('%Y%m%d-%H%M%S')}"
-    if folder.exists():
-        raise ValueError(f"out is '{folder}': it exists already, and results are never overwritten")
-    folder.mkdir(parents=True)
-    started, busy = time.perf_counter(), time.process_time()
-    policy = tabulate(train(args, scenario, folder), scenario)
-    took = {
-        "training_seconds": time.perf_counter() - started,
-        "training_cpu_seconds": time.process_time() - busy,
-    }
-    save_policy(policy, folder / POLICY)
-    plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
-    told = {
-        **{key: plain.pop(key) for key in ("scenario", "seed")},
-        "learn": {key: plain[key] for key in plain if key not in ("out", "score_customers")},
-        "env": DISPATCH,
-        "algo": "ppo",
-        "command": command_line(sys.orig_argv[1:]),
-        "time": began.isoformat(timespec="seconds"),
-        "versions": {"pull-env": pull_env.__version__, **versions()},
-        **{key: round(value, 1) for key, value in took.items()},
-    }
-    (folder / CONFIGURATION).write_text(json.dumps(told, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    print(f"learned from {args.steps:,} customers in {took['training_seconds']:.0f} s, saved in {folder}")
-    learned, best = costs(scenario, policy)
-    print(f"exactly: learned {learned:.5f}, optimum {best:.5f}, {100 * (learned / best - 1):+.2f} %")
-    if args.score_customers:
-        gap = above(scenario, policy, args.score_customers)
-        print(f"simulated: {gap.mean:+.2f} % ({gap.low:+.2f} to {gap.high:+.2f})")
-    return 0
+    policies = (policy, optimise(scenario).policy())
+    own, best = (simulate(scenario, each, customers, **run).cost for each in policies)
+    return estimate(np.subtract(own.samples, best.samples) * (100 / best.mean))

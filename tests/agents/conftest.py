@@ -1,4 +1,4 @@
-"""Short training runs, in this process."""
+"""Short training runs and calls of the command line, in this process."""
 
 import dataclasses
 import sys
@@ -6,35 +6,30 @@ import sys
 import pytest
 
 from agents.__main__ import main
-from agents.training import evaluation_callback as curve
-from agents.training import imitation as cloning
 from agents.training import train
-from agents.training import warm_envs as settled
+from agents.training.arguments import Effort
 from agents.training.hyperparameters import Hyperparameters
 
 LEARN = {
-    "ppo": Hyperparameters(steps=400, envs=2, n_steps=64, batch_size=64, n_epochs=2, customers=150),
+    "ppo": Hyperparameters(steps=400, envs=2, n_steps=64, batch_size=64, n_epochs=2, episode_customers=150),
     "dqn": Hyperparameters(
-        steps=400, envs=2, customers=150, learning_starts=50, batch_size=16, buffer_size=300
+        steps=400, envs=2, episode_customers=150, learning_starts=50, batch_size=16, buffer_size=300
     ),
 }
 LEARN["maskable-ppo"], LEARN["qr-dqn"] = LEARN["ppo"], LEARN["dqn"]
+EFFORT = Effort(
+    warmup=50, warmup_per_server=4, averaging_interval=64, env_warmup=4_000, imitation_updates=250
+)
 
 
 @pytest.fixture
-def short(monkeypatch):
-    """Make evaluations short, and return what makes the arguments of a short run."""
-    monkeypatch.setattr(curve, "RUNS", 8)
-    monkeypatch.setattr(curve, "SETTLED", 50)
-    monkeypatch.setattr(curve, "SETTLE", 4)
-    monkeypatch.setattr(settled, "FILLED", 4_000)
-    monkeypatch.setattr(curve, "UPDATE", 64)
-    monkeypatch.setattr(cloning, "UPDATES", 250)
+def short():
+    """Return a function that makes the arguments of a short run."""
 
     def args(out, algo="ppo", **given):
         names = {field.name for field in dataclasses.fields(train.Args)}
         learn = dataclasses.replace(LEARN[algo], **{k: given.pop(k) for k in list(given) if k not in names})
-        usual = {"evaluations": 3, "evaluation_customers": 256, "score_customers": 0}
+        usual = {"evaluations": 3, "evaluation_customers": 256, "score_customers": 0, "effort": EFFORT}
         return train.Args("small-mixed", algo, **{**usual, **given}, out=out, learn=learn)
 
     return args

@@ -9,7 +9,7 @@ import pytest
 import pull_env
 from agents.search import cma_es as search
 from agents.search.cma_es import CONFIGURATION, CURVE, Args
-from agents.search.initial_networks import Shape, chain, rules, spelled_out
+from agents.search.initial_networks import Shape, chain, rules, with_takes_by_pool
 from agents.search.objective import cost
 from pull_env.policy.catalog import default_catalog, with_fallback
 from pull_env.policy.policy import (
@@ -58,11 +58,11 @@ def test_the_rules_are_chains_as_networks(hidden):
     chains += [with_fallback(step) for step in catalog]
     for rule, steps in zip(rules(THREE, hidden, 0), chains, strict=True):
         assert rule.network.sizes == (local_size(THREE), *hidden, len(catalog))
-        runners = [PolicyRunner(THREE, rule), PolicyRunner(THREE, Policy("chain", steps, Announce()))]
-        for runner in runners:
-            runner.reset(3)
-            runner.run(400)
-        left, right = (runner.simulator.arrays for runner in runners)
+        players = [PolicyRunner(THREE, rule), PolicyRunner(THREE, Policy("chain", steps, Announce()))]
+        for player in players:
+            player.reset(3)
+            player.run(400)
+        left, right = (player.simulator.arrays for player in players)
         assert left.streams.tolist() == right.streams.tolist()
         assert left.servers.tolist() == right.servers.tolist()
         assert left.head["probes"] == right.head["probes"]
@@ -87,14 +87,14 @@ CHAINS = [
 def test_a_chain_as_a_network_does_what_the_chain_does(policy, hidden):
     network = chain(policy, THREE, hidden, 0)
     assert len(network.steps) > len(policy.steps) + 4
-    runners = [
+    players = [
         PolicyRunner(THREE, network),
-        PolicyRunner(THREE, dataclasses.replace(policy, steps=spelled_out(policy.steps, THREE))),
+        PolicyRunner(THREE, dataclasses.replace(policy, steps=with_takes_by_pool(policy.steps, THREE))),
     ]
-    for runner in runners:
-        runner.reset(3)
-        runner.run(400)
-    left, right = (runner.simulator.arrays for runner in runners)
+    for player in players:
+        player.reset(3)
+        player.run(400)
+    left, right = (player.simulator.arrays for player in players)
     assert left.streams.tolist() == right.streams.tolist()
     assert left.servers["queue"].tolist() == right.servers["queue"].tolist()
 

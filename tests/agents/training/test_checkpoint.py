@@ -1,4 +1,4 @@
-"""A run that was stopped goes on as if it had not been, and a run is repeated to the bit."""
+"""An interrupted run continues bit-identically, and a run is repeated to the bit."""
 
 import dataclasses
 import gzip
@@ -8,8 +8,9 @@ import pytest
 from agents.training import train
 from agents.training.algorithms import load, weights_digest
 from agents.training.checkpoint import CHECKPOINT
-from agents.training.evaluation_callback import Curve
+from agents.training.evaluation_callback import EvaluationCallback
 from pull_env.reporting.rows import read_rows
+from tests.agents.conftest import EFFORT
 
 
 def left(folder):
@@ -24,23 +25,23 @@ def stop(monkeypatch):
     """Interrupt training after some steps of the envs."""
 
     def after(steps):
-        count, on_step = 0, Curve._on_step
+        count, on_step = 0, EvaluationCallback._on_step
 
-        def counted(curve):
+        def counted(callback):
             nonlocal count
             count += 1
             if count > steps:
                 raise KeyboardInterrupt
-            return on_step(curve)
+            return on_step(callback)
 
-        monkeypatch.setattr(Curve, "_on_step", counted)
-        return lambda: monkeypatch.setattr(Curve, "_on_step", on_step)
+        monkeypatch.setattr(EvaluationCallback, "_on_step", counted)
+        return lambda: monkeypatch.setattr(EvaluationCallback, "_on_step", on_step)
 
     return after
 
 
 @pytest.mark.parametrize("algo", ["ppo", "dqn"])
-def test_a_stopped_run_goes_on_as_if_it_had_not_been(short, stop, tmp_path, algo, capsys):
+def test_a_stopped_run_continues_bit_identically(short, stop, tmp_path, algo, capsys):
     train.run(short(tmp_path / "whole", algo))
     go_on = stop(170)  # of 200
     with pytest.raises(KeyboardInterrupt):
@@ -48,7 +49,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(short, stop, tmp_path, algo
     assert f"--resume {tmp_path / 'stopped'}" in capsys.readouterr().err
     go_on()
     assert not (tmp_path / "stopped" / "final.zip").exists()
-    train.run(train.Args(resume=tmp_path / "stopped"))
+    train.run(train.Args(resume=tmp_path / "stopped", effort=EFFORT))
     assert left(tmp_path / "whole") == left(tmp_path / "stopped")
 
 
@@ -71,14 +72,14 @@ def test_a_resume_that_cannot_be(short, stop, tmp_path):
     for damage in (b"", b"no archive", gzip.compress(b"no pickle")):
         (tmp_path / "run" / CHECKPOINT).write_bytes(damage)
         with pytest.raises(ValueError, match=r"checkpoint '.*' cannot be read"):
-            train.run(train.Args(resume=tmp_path / "run"))
+            train.run(train.Args(resume=tmp_path / "run", effort=EFFORT))
     (tmp_path / "run" / CHECKPOINT).unlink()
     with pytest.raises(ValueError, match=r"checkpoint '.*' cannot be read: No such file"):
-        train.run(train.Args(resume=tmp_path / "run"))
+        train.run(train.Args(resume=tmp_path / "run", effort=EFFORT))
     configuration = (tmp_path / "run" / "config.json").read_text()
     (tmp_path / "run" / "config.json").write_text(configuration.replace('"routers": 2', '"routers": 3'))
     with pytest.raises(ValueError, match="its scenario small-mixed has changed since"):
-        train.run(train.Args(resume=tmp_path / "run"))
+        train.run(train.Args(resume=tmp_path / "run", effort=EFFORT))
 
 
 def test_a_scenario_in_a_file_can_be_resumed(short, stop, tmp_path):
@@ -88,5 +89,5 @@ def test_a_scenario_in_a_file_can_be_resumed(short, stop, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train.run(args)
     go_on()
-    train.run(train.Args(resume=tmp_path / "run"))
+    train.run(train.Args(resume=tmp_path / "run", effort=EFFORT))
     assert (tmp_path / "run" / "final.zip").exists()

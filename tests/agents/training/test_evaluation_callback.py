@@ -7,8 +7,9 @@ import numpy as np
 import torch
 
 from agents.training import train
-from agents.training.algorithms import actor, load, router
-from agents.training.evaluation_callback import CURVE, SETTLE, SETTLED, Examiner, read_best
+from agents.training.algorithms import actor_weights, load, router_model
+from agents.training.arguments import Effort
+from agents.training.evaluation_callback import CURVE, EvaluationCallback, Evaluator, read_best
 from pull_env.policy.policy import load_policy
 from pull_env.reporting.rows import read_rows
 from pull_env.scenario.scenario import Pool, Scenario, load_scenario
@@ -37,11 +38,13 @@ def test_the_best_of_the_curve_is_kept(short, tmp_path, capsys):
     assert kept == sorted(kept, reverse=True)
     assert kept[-1] == best["cost"]["mean"]
     model, configuration, _ = load(folder)
-    examiner = Examiner.of(SCENARIO, "ppo", (64, 64), 256, configuration["seed"])
-    kept_policy = examiner.policy(actor(model), best["choice"])
-    assert examiner.examine(kept_policy).cost.mean == best["cost"]["mean"]
+    evaluator = Evaluator.make(
+        SCENARIO, "ppo", (64, 64), 256, configuration["seed"], effort=short(None).effort
+    )
+    kept_policy = evaluator.policy(actor_weights(model), best["choice"])
+    assert evaluator.evaluate(kept_policy).cost.mean == best["cost"]["mean"]
     assert load_policy(folder / "policy.toml").network == kept_policy.network
-    final = examiner.examine(examiner.policy(actor(load(folder / "final.zip")[0]), "best action"))
+    final = evaluator.evaluate(evaluator.policy(actor_weights(load(folder / "final.zip")[0]), "best action"))
     assert final.cost.mean == next(r for r in rows[7:] if r["weights"] == "latest")["cost"]["mean"]
     printed = capsys.readouterr().out
     assert "taught pull-fastest: the network agrees with it on" in printed
@@ -51,16 +54,15 @@ def test_the_best_of_the_curve_is_kept(short, tmp_path, capsys):
 
 
 def test_the_average_follows_the_weights(short, tmp_path, monkeypatch):
-    from agents.training.evaluation_callback import Curve
-
     kept = []
-    update = Curve._update_average
+    update = EvaluationCallback._update_average
 
-    def noted(curve):
-        update(curve)
-        kept.append((actor(curve.model), {k: v.clone() for k, v in curve.average.items()}))
+    def recorded(callback):
+        update(callback)
+        average = {k: v.clone() for k, v in callback.average.items()}
+        kept.append((actor_weights(callback.model), average))
 
-    monkeypatch.setattr(Curve, "_update_average", noted)
+    monkeypatch.setattr(EvaluationCallback, "_update_average", recorded)
     train.run(short(tmp_path / "run", average=0.75, evaluations=1))
     assert len(kept) == 5  # before the first update, and after each of four
     expected = kept[0][0]
@@ -70,11 +72,11 @@ def test_the_average_follows_the_weights(short, tmp_path, monkeypatch):
     assert any((average[k] != latest[k]).any() for k in average)
 
 
-def test_an_examination_is_repeated_and_leaves_random_generators_alone(short):
-    examiner = Examiner.of(SCENARIO, "ppo", (8,), 300, 0)
-    weights = actor(router("ppo", SCENARIO, (8,), 1))
+def test_an_evaluation_is_repeated_and_leaves_random_generators_alone(short):
+    evaluator = Evaluator.make(SCENARIO, "ppo", (8,), 300, 0, effort=short(None).effort)
+    weights = actor_weights(router_model("ppo", SCENARIO, (8,), 1))
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    first, second = (examiner.examine(examiner.policy(weights, "sampled")) for _ in range(2))
+    first, second = (evaluator.evaluate(evaluator.policy(weights, "sampled")) for _ in range(2))
     assert first == second
     assert torch.equal(before[0], torch.get_rng_state())
     assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
@@ -91,11 +93,13 @@ def test_a_router_that_is_never_stable_is_kept_and_said_to_be_so(short, tmp_path
 
 
 def test_a_warmup_is_as_long_as_the_system_needs_within_bounds():
+    effort = Effort()
+
     def before(servers, load):
         scenario = Scenario((Pool(servers, 1.0),), routers=2, load=load)
-        return Examiner.of(scenario, "ppo", (8,), 300, 0).warmup()
+        return Evaluator.make(scenario, "ppo", (8,), 300, 0).warmup()
 
-    settled = Scenario((Pool(10, 1.0),), routers=2, load=0.5)
-    assert before(10, 0.5) == warmup_customers(settled, None) < SETTLED
-    assert before(10, 0.99) == SETTLED
-    assert before(1_000, 0.99) == SETTLE * 1_000
+    system = Scenario((Pool(10, 1.0),), routers=2, load=0.5)
+    assert before(10, 0.5) == warmup_customers(system, None) < effort.warmup
+    assert before(10, 0.99) == effort.warmup
+    assert before(1_000, 0.99) == effort.warmup_per_server * 1_000

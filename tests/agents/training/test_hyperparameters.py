@@ -5,10 +5,10 @@ from typing import get_args
 
 import pytest
 
-from agents.training.action_set import Offer, start_policy
+from agents.training.action_set import ActionSet, start_policy
 from agents.training.algorithms import Algorithm
 from agents.training.hyperparameters import FOLDER, Hyperparameters, known, resolve
-from agents.training.imitation import check_start
+from agents.training.imitation import check_imitable
 from pull_env.scenario.scenario import load_scenario, scenario_names
 
 ALGORITHMS = get_args(Algorithm)
@@ -22,8 +22,12 @@ def test_the_files_give_all_that_a_learner_needs(algo):
         if learn.start != "none":
             scenario = load_scenario(name)
             start = start_policy(learn.start, scenario)
-            offer = Offer.by(start, scenario) if learn.offer == "start" else Offer.of({}, scenario)
-            check_start(start, scenario, offer)
+            actions = (
+                ActionSet.around(start, scenario)
+                if learn.action_set == "start"
+                else ActionSet.from_configuration({}, scenario)
+            )
+            check_imitable(start, scenario, actions)
 
 
 def test_every_family_of_learners_has_a_file():

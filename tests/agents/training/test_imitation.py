@@ -1,11 +1,11 @@
-"""Cloning: what is taught, and that it is learned."""
+"""Imitation: what is taught, and that it is learned."""
 
 import numpy as np
 import pytest
 
 from agents.training import train
-from agents.training.action_set import Offer
-from agents.training.imitation import check_start, clone, discounted, watch
+from agents.training.action_set import ActionSet
+from agents.training.imitation import check_imitable, discounted, imitate, watch
 from pull_env import Announce, Policy, Probe, Send, Take
 from pull_env.envs.policy_driver import HELD
 from pull_env.kernels.envs.observe import POOL_ENTRIES
@@ -19,7 +19,7 @@ BY_MESSAGES = Policy("pull-fastest", (Take(order="fastest"), Send(1)), Announce(
 def test_a_network_learns_the_choices_of_a_policy(short, algo):
     model = train.make_model(train.check(short(None, algo, envs=8)))
     before = model.policy.mlp_extractor.value_net[0].weight.clone()
-    assert clone(model, BY_MESSAGES, 6_000, 0.1, 0) > 0.97
+    assert imitate(model, BY_MESSAGES, 6_000, 0.1, 0, updates=250) > 0.97
     assert not (before == model.policy.mlp_extractor.value_net[0].weight).all()
 
 
@@ -54,4 +54,4 @@ def test_returns_go_on_beyond_the_end():
 )
 def test_a_start_that_cannot_be_taught(policy, cause):
     with pytest.raises(ValueError, match=f"start is {policy.name}, which cannot be taught: .*{cause}"):
-        check_start(policy, SCENARIO, Offer.of({}, SCENARIO))
+        check_imitable(policy, SCENARIO, ActionSet.from_configuration({}, SCENARIO))

@@ -7,11 +7,11 @@ import torch
 from agents.training import train
 from agents.training.algorithms import (
     ACTOR_CRITIC,
-    actor,
+    actor_weights,
     load,
-    router,
-    save_router,
-    set_actor,
+    router_model,
+    save_model,
+    set_actor_weights,
     weights_digest,
 )
 from pull_env.scenario.scenario import load_scenario
@@ -45,8 +45,8 @@ def test_a_saved_router_chooses_as_the_learner_does(short, algo, tmp_path):
     with torch.no_grad():
         for parameter in model.policy.parameters():
             parameter.mul_(3.0)  # untrained choices are too alike
-    plays = set_actor(router(algo, SCENARIO, (64, 64), 5), actor(model))
-    save_router(plays, tmp_path / "best.zip")
+    plays = set_actor_weights(router_model(algo, SCENARIO, (64, 64), 5), actor_weights(model))
+    save_model(plays, tmp_path / "best.zip")
     (tmp_path / "config.json").write_text(f'{{"algo": "{algo}"}}')
     loaded, _, _ = load(tmp_path)
     seen = np.random.default_rng(0).random((200, model.observation_space.shape[0]), np.float32)
@@ -57,7 +57,7 @@ def test_a_saved_router_chooses_as_the_learner_does(short, algo, tmp_path):
         assert np.array_equal(given, expected)
         assert len(set(given.tolist())) > 1
     assert weights_digest(plays) == weights_digest(loaded)
-    again = set_actor(router(algo, SCENARIO, (64, 64), 6), actor(model))
+    again = set_actor_weights(router_model(algo, SCENARIO, (64, 64), 6), actor_weights(model))
     assert weights_digest(plays) == weights_digest(again)
 
 
@@ -68,6 +68,6 @@ def test_a_critic_may_see_no_more_than_the_router(short):
 
 def test_making_a_router_leaves_random_generators_alone():
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    router("ppo", SCENARIO, (8,), 0)
+    router_model("ppo", SCENARIO, (8,), 0)
     assert torch.equal(before[0], torch.get_rng_state())
     assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002

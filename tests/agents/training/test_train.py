@@ -18,7 +18,7 @@ SHORT = [
     "2",
     "--n-steps",
     "64",
-    "--customers",
+    "--episode-customers",
     "300",
     "--evaluations",
     "2",

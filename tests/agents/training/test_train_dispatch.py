@@ -1,11 +1,11 @@
-"""Learning with all queues in sight: the table is what the network does, and its cost is the env's."""
+"""Learning with full information: the table is what the network does, and its cost is the env's."""
 
 import dataclasses
 import json
 
 import pytest
 
-from agents.training.train_dispatch import Args, above, buffers, costs, tabulate, train
+from agents.training.train_dispatch import Args, buffers, exact_costs, simulated_gap, tabulate, train
 from agents.zoo.registry import load_trained
 from baselines import make
 from pull_env.envs.dispatch import DispatchEnv
@@ -40,11 +40,11 @@ def test_a_table_does_what_the_network_does(tmp_path):
 def test_what_a_table_costs_above_the_optimum():
     """The optimum is not above itself; a rule that is known to be worse is, by the same in simulation."""
     best = optimise(SCENARIO).policy()
-    assert costs(SCENARIO, best)[0] == pytest.approx(costs(SCENARIO, best)[1], rel=1e-9)
-    assert above(SCENARIO, best, 4_000).mean == 0
+    assert exact_costs(SCENARIO, best)[0] == pytest.approx(exact_costs(SCENARIO, best)[1], rel=1e-9)
+    assert simulated_gap(SCENARIO, best, 4_000).mean == 0
     free = dataclasses.replace(SCENARIO, prices=dataclasses.replace(SCENARIO.prices, message=0.0))
-    known, optimal = costs(free, make("jsq"))
-    gap = above(free, make("jsq"), 200_000)
+    known, optimal = exact_costs(free, make("jsq"))
+    gap = simulated_gap(free, make("jsq"), 200_000)
     assert gap.low < 100 * (known / optimal - 1) < gap.high
 
 
@@ -61,7 +61,7 @@ def test_a_run_leaves_its_table_and_its_curve(call, tmp_path):
     status, printed, _ = call("dispatch", *words.split())
     assert status == 0
     policy = load_policy(tmp_path / "run" / "policy.toml")
-    assert f"learned {costs(SCENARIO, policy)[0]:.5f}" in printed
+    assert f"learned {exact_costs(SCENARIO, policy)[0]:.5f}" in printed
     curve = (tmp_path / "run" / "curve.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["customers"] for line in curve] == [0, 128]
     status, _, refused = call("dispatch", *words.split())
@@ -71,5 +71,5 @@ def test_a_run_leaves_its_table_and_its_curve(call, tmp_path):
 
 def test_the_trained_one_is_within_two_per_cent_of_the_optimum():
     trained = load_trained("small-mixed-in-sight")
-    learned, best = costs(trained.scenario, trained.policy)
+    learned, best = exact_costs(trained.scenario, trained.policy)
     assert best <= learned <= 1.02 * best

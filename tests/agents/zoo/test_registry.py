@@ -11,7 +11,7 @@ from agents.__main__ import main
 from agents.report import run as report
 from agents.report.comparison import Contest, at_price, difference
 from agents.report.page import page
-from agents.training.action_set import spelled_out
+from agents.training.action_set import with_takes_by_pool
 from agents.training.commands import repeatable
 from agents.zoo import registry as shelf
 from agents.zoo import retrain as reproduce
@@ -78,7 +78,7 @@ def test_each_trained_router_is_whole(name):
         assert policy.network.training_seed == told["seed"]
     if start is not None:
         assert (policy.announce, policy.memory) == (start.announce, start.memory)
-        own = spelled_out(start.steps, trained.scenario)
+        own = with_takes_by_pool(start.steps, trained.scenario)
         assert policy.steps[: len(own)] == own
     result = simulate(trained.scenario, trained.policy, 2_000, warmup=100, replications=2)
     assert result.customers >= 2_000
