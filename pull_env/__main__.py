@@ -15,6 +15,7 @@ from tyro.conf import FlagCreatePairsOff, Positional, arg
 from pull_env.policy.lookup import as_policy, named_policies
 from pull_env.policy.policy import Policy
 from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.run_folder import replacing
 from pull_env.scenario.scenario import Scenario, Trace, load_scenario, scenario_names, traced_names
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def simulate(
 
 def scenarios() -> int:
     """List the presets, and after them those that need a trace."""
-    from baselines.leaderboard.report import pools_line, workload_line
+    from pull_env.reporting.describe import pools_line, workload_line
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("name", "servers", "pools", "routers", "load", "workload", "price: wait, message, block"):
@@ -147,8 +148,6 @@ def bench(
             0.2 (quick: 0.05).
         out: Folder for the files.
     """
-    from importlib.util import find_spec
-
     from pull_env.bench import suite
     from pull_env.reporting.rows import checkout
 
@@ -162,8 +161,6 @@ def bench(
         quick=quick,
     )
     plan.check()
-    if find_spec("matplotlib") is None:  # before minutes are spent on a picture that cannot be drawn
-        raise ValueError("matplotlib is missing: pip install matplotlib")
     checkout(Path(__file__).parents[1])  # before anything is written: rows tell what sources were measured
     out.mkdir(parents=True, exist_ok=True)
     _publish(suite.measure(plan, progress=sys.stderr.isatty()), out)
@@ -173,13 +170,12 @@ def bench(
 def _publish(found: Sequence[Measurement], folder: Path) -> None:
     """Print the tables of a benchmark, and write its two files."""
     from pull_env.bench.picture import draw
-    from pull_env.bench.report import NOTE, tables
-    from pull_env.bench.suite import replaced
-    from pull_env.reporting.rows import speed_row, to_line
+    from pull_env.bench.report import NOTE, speed_row, tables
+    from pull_env.reporting.rows import to_line
 
     command = command_line(sys.orig_argv[1:])
     paths = [folder / "bench.json", folder / "bench.png"]
-    with replaced(paths) as (json_draft, png_draft):
+    with replacing(*paths) as (json_draft, png_draft):
         lines = ",\n".join(to_line(speed_row(each, command=command)) for each in found)
         json_draft.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         draw(found, png_draft)
@@ -192,7 +188,7 @@ def _publish(found: Sequence[Measurement], folder: Path) -> None:
 
 
 def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
-    from baselines.leaderboard.report import TRACE_NOTE, decimals, growing, run_line, system_line
+    from pull_env.reporting.describe import TRACE_NOTE, decimals, growing, run_line, system_line
     from pull_env.scenario.trace import skipped
     from pull_env.simulation.warmup import warmup_customers
     from pull_env.theory.prediction import lower_bounds, predict

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import baselines
-from baselines.leaderboard.report import workload_line
 from pull_env import load_scenario, scenario_names
+from pull_env.reporting.describe import workload_line
 from pull_env.scenario.scenario import traced_names
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.general.figure import Row
-from baselines.leaderboard.report import shown
+from pull_env.reporting.describe import shown
 from pull_env.simulation.statistics import Estimate, estimate
 
 

@@ -16,8 +16,9 @@ from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, SymmetricalLogLocator
 
-from baselines.leaderboard.report import TRACE_NOTE, Board, Score
+from baselines.leaderboard.report import Board, Score
 from pull_env.policy.policy import Policy
+from pull_env.reporting.describe import TRACE_NOTE
 from pull_env.simulation.statistics import Estimate, Floats
 
 PANEL = (5.4, 4.9)  # inches

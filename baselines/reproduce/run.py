@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from tyro.conf import FlagCreatePairsOff, Positional, arg
 
 from pull_env.reporting.console import command_line, console, exit_status
 from pull_env.reporting.rows import checkout, read_rows, write_rows
+from pull_env.reporting.run_folder import replacing, write_text
 from pull_env.simulation.progress import bar
 from pull_env.simulation.simulate import check
 
@@ -84,18 +84,16 @@ def measure(study: Study, args: Args, command: str, folder: Path) -> bool:
     from baselines.reproduce.common.study import Setup
 
     tasks = list(study.tasks(Setup(args.quick, args.seed, args.workers, command)))
-    unfinished = folder / f"{study.name}.unfinished.jsonl"
-    unfinished.unlink(missing_ok=True)
     try:
-        with bar(study.name, len(tasks), sys.stderr.isatty()) as report:
+        with (
+            replacing(folder / f"{study.name}.jsonl") as (draft,),
+            bar(study.name, len(tasks), sys.stderr.isatty()) as report,
+        ):
             for task in tasks:
-                write_rows(unfinished, [task()])
+                write_rows(draft, [task()])
                 report(1)
-        os.replace(unfinished, folder / f"{study.name}.jsonl")
     except KeyboardInterrupt:
         return False
-    finally:
-        unfinished.unlink(missing_ok=True)
     return True
 
 
@@ -114,7 +112,7 @@ def publish(study: Study, folder: Path) -> list[Path]:
         raise ValueError(f"{folder / study.name}.jsonl holds no rows")
     text, figure = page(study, rows), study.figure(rows)
     files = [folder / f"{study.name}.{ending}" for ending in ("md", "png", "svg")]
-    files[0].write_text(text, encoding="utf-8")
+    write_text(files[0], text)
     figure.savefig(files[1])
     # The same picture gives the same file, and text stays text: outlines take ten times the space.
     with matplotlib.rc_context({"svg.hashsalt": study.name, "svg.fonttype": "none"}):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
+import tomli_w
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
-from baselines.leaderboard.report import shown
 from baselines.tune.race import Log, Plan, choose, race
-from pull_env.policy.policy import Policy
+from pull_env.policy.policy import Policy, without_none
 from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.describe import shown
 from pull_env.reporting.rows import provenance
+from pull_env.reporting.run_folder import write_text
 from pull_env.scenario.scenario import load_scenario, scenario_names
 from pull_env.simulation.progress import bar
 from pull_env.simulation.results import Result
@@ -125,8 +125,6 @@ def winner_of(log: Log) -> tuple[Policy, Result]:
 
 def as_toml(log: Log, winner: Policy, result: Result, command: str) -> str:
     """Return the winner as a policy file, with a table of how it was found and what it costs."""
-    import tomli_w
-
     made, scenario = provenance(command, 1), log.scenario
     about = {
         "command": command,
@@ -140,14 +138,7 @@ def as_toml(log: Log, winner: Policy, result: Result, command: str) -> str:
         "wait": result.wait.to_dict(),
         "messages": result.messages["total"].to_dict(),
     }
-    return ABOUT + tomli_w.dumps(_given({**winner.to_dict(), "about": about}))
-
-
-def _given(value: Any) -> Any:
-    """Return a JSON value without what is None: TOML cannot say it, and all such fields default to it."""
-    if isinstance(value, dict):
-        return {key: _given(item) for key, item in value.items() if item is not None}
-    return [_given(item) for item in value] if isinstance(value, list) else value
+    return ABOUT + tomli_w.dumps(without_none({**winner.to_dict(), "about": about}))
 
 
 def tune(args: Args, command: str) -> int:
@@ -156,10 +147,10 @@ def tune(args: Args, command: str) -> int:
     Raises:
         ValueError: Something that is asked for is not allowed, or no stable policy was found.
     """
-    for needed in ("optuna", "tomli_w"):
-        if find_spec(needed) is None:
-            raise ValueError(f"{needed} is missing: pip install 'pull-env[tune]'")
-    import optuna  # noqa: F401  so that rows tell its version
+    try:
+        import optuna  # noqa: F401  so that rows record its version
+    except ModuleNotFoundError:
+        raise ValueError("optuna is missing: pip install 'pull-env[tune]'") from None
 
     logs, out = open_logs(args, plan_of(args)), console()
     for log in logs:
@@ -172,7 +163,7 @@ def tune(args: Args, command: str) -> int:
             )
             return 130
         path = log.path.with_suffix(".toml")
-        path.write_text(as_toml(log, winner, result, command), encoding="utf-8")
+        write_text(path, as_toml(log, winner, result, command))
         sent = shown(result.messages["total"])
         out.print(
             f"{log.scenario.name}: cost {shown(result.cost)}, wait {shown(result.wait)}, messages {sent}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich import box
 from rich.table import Table
 
 from pull_env.bench.timing import Measurement
+from pull_env.reporting.rows import policy_content, provenance, scenario_content
 
 Titled = tuple[str, Table]
 
@@ -109,3 +111,20 @@ MAKERS = {
     "memory": _memory,
     "peers": _peers,
 }
+
+
+def speed_row(measurement: Measurement, *, command: str) -> dict[str, Any]:
+    """Return everything that is known about a measurement of speed or memory, as plain JSON values."""
+    scenario, policy = measurement.scenario, measurement.policy
+    return {
+        **provenance(command, measurement.threads),
+        "scenario": None if scenario is None else scenario_content(scenario),
+        "policy": None if policy is None else {**policy_content(policy), "network": None},
+        "run": {"kind": measurement.kind, "name": measurement.name, "envs": measurement.envs}
+        | {"warmup": measurement.warmup},
+        "unit": measurement.unit,
+        "median": measurement.median,
+        "low": measurement.low,
+        "high": measurement.high,
+        "timings": list(measurement.values),
+    }

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from pull_env.bench import engine, envs, peers, processes
 from pull_env.bench.timing import Measurement
@@ -117,22 +115,6 @@ def measure(plan: Plan, progress: bool) -> list[Measurement]:
             found.extend(task())
             report(1)
     return found
-
-
-@contextmanager
-def replaced(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Yield a path beside each of `paths` to write to, and put those files in their places at the end.
-
-    After an error or an interruption all earlier files are as they were, and nothing else is left.
-    """
-    drafts = [path.with_name(f".{path.stem}.unfinished{path.suffix}") for path in paths]
-    try:
-        yield drafts
-        for draft, path in zip(drafts, paths, strict=True):
-            os.replace(draft, path)
-    finally:
-        for draft in drafts:
-            draft.unlink(missing_ok=True)
 
 
 def _check_numbers(name: str, values: Sequence[int], least: int, most: int | None) -> None:

@@ -44,8 +44,10 @@ def as_policy(source: PolicyLike, scenario: Scenario | None = None) -> Policy:
     if source == "tuned":
         if scenario is None:
             raise PolicyError("policy is 'tuned': each preset has its own, so it needs the scenario")
-        return baselines.policies.tuned.tuned_or_refused(scenario)
-    return baselines.make(os.fspath(source))
+        policy: Policy = baselines.policies.tuned.tuned_or_refused(scenario)
+        return policy
+    policy = baselines.make(os.fspath(source))
+    return policy
 
 
 def named_policies() -> Any:

@@ -272,14 +272,14 @@ def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
         write_layers(policy.network, weights)
         content["network"] = {"weights": weights.name, **content["network"]}
         del content["network"]["sizes"]
-    path.write_text(tomli_w.dumps(_given(content)), encoding="utf-8")
+    path.write_text(tomli_w.dumps(without_none(content)), encoding="utf-8")
 
 
-def _given(value: Any) -> Any:
-    """Return plain values without those that are None: TOML has no such, and they are all defaults."""
+def without_none(value: Any) -> Any:
+    """Return plain values without None, which TOML lacks; such fields default to it."""
     if isinstance(value, dict):
-        return {key: _given(item) for key, item in value.items() if item is not None}
-    return [_given(item) for item in value] if isinstance(value, list) else value
+        return {key: without_none(item) for key, item in value.items() if item is not None}
+    return [without_none(item) for item in value] if isinstance(value, list) else value
 
 
 def as_announce(content: Announce | Mapping[str, Any] | None) -> Announce | None:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pull_env
-from pull_env.bench.timing import Measurement
 from pull_env.policy.policy import Policy
+from pull_env.reporting.run_folder import replacing
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.results import Result
 
@@ -88,7 +88,7 @@ def row(
     return {
         **provenance(command, min(workers or os.cpu_count() or 1, result.replications)),
         "scenario": scenario_content(scenario),
-        "policy": {**_policy(policy), "network": None if network is None else asdict(network)},
+        "policy": {**policy_content(policy), "network": None if network is None else asdict(network)},
         "run": {name: measured[name] for name in ("seed", "warmup", "customers", "replications")},
         "measures": {name: measured[name] for name in MEASURES},
         "stable": result.stable,
@@ -97,23 +97,6 @@ def row(
             "seconds": result.seconds,
             "customers_per_second": simulated / result.seconds,
         },  # warm-up too
-    }
-
-
-def speed_row(measurement: Measurement, *, command: str) -> dict[str, Any]:
-    """Return everything that is known about a measurement of speed or memory, as plain JSON values."""
-    scenario, policy = measurement.scenario, measurement.policy
-    return {
-        **provenance(command, measurement.threads),
-        "scenario": None if scenario is None else scenario_content(scenario),
-        "policy": None if policy is None else {**_policy(policy), "network": None},
-        "run": {"kind": measurement.kind, "name": measurement.name, "envs": measurement.envs}
-        | {"warmup": measurement.warmup},
-        "unit": measurement.unit,
-        "median": measurement.median,
-        "low": measurement.low,
-        "high": measurement.high,
-        "timings": list(measurement.values),
     }
 
 
@@ -139,7 +122,8 @@ def scenario_content(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def _policy(policy: Policy) -> dict[str, Any]:
+def policy_content(policy: Policy) -> dict[str, Any]:
+    """Return what a row says of a policy."""
     return {"name": policy.name, "content": policy.to_dict(), "sha256": policy.digest}
 
 
@@ -169,10 +153,8 @@ def write_rows(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) 
 
 def replace_rows(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write `rows` in place of those in a file, which stay until the new ones are whole."""
-    part = Path(path).with_suffix(".unfinished.jsonl")
-    part.unlink(missing_ok=True)
-    write_rows(part, rows)
-    os.replace(part, path)
+    with replacing(Path(path)) as (draft,):
+        write_rows(draft, rows)
 
 
 def read_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:

@@ -262,15 +262,6 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path, capsys: pytest.
     assert "File exists" in capsys.readouterr().err
 
 
-def test_without_matplotlib_nothing_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(suite, "measure", pytest.fail)
-    assert cli.main(["bench", *TINY, "--out", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err == "error: matplotlib is missing: pip install matplotlib\n"
-
-
 # Interruption
 
 

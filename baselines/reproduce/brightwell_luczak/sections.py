@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from baselines.leaderboard.report import shown
 from baselines.reproduce.common.criteria import above, falls, rises, together
 from baselines.reproduce.common.study import Row, Section, value
+from pull_env.reporting.describe import shown
 from pull_env.simulation.statistics import Estimate, from_error
 
 FEW = 0.01  # longer queues expected in the limit, of all n, below which none should be seen

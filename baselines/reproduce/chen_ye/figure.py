@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from baselines.leaderboard.report import pools_line
 from baselines.reproduce.chen_ye.sections import heavy, systems
 from baselines.reproduce.common.drawing import FONT, dress, line, panels, points
 from baselines.reproduce.common.heavy_traffic import REPLICATIONS, select
 from baselines.reproduce.common.study import Row, value
+from pull_env.reporting.describe import pools_line
 from pull_env.scenario.scenario import Scenario
 
 STYLE = {1: 0, 2: 1, 3: 2, 5: 3, 4: 4, 10: 4}  # by c; 4 and 10 are K, never both

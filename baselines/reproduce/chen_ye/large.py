@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from baselines.leaderboard.report import shown
 from baselines.reproduce.common.criteria import counted, together, yes
 from baselines.reproduce.common.heavy_traffic import LOOKS, REPLICATIONS, holds, joint, select
 from baselines.reproduce.common.study import Row, Section, value
+from pull_env.reporting.describe import shown
 from pull_env.simulation.simulate import BATCHES
 
 LEAST = 5e-4  # share of queues down to which tails are compared: rarer ones are a handful in a snapshot

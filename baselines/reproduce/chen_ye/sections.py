@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from baselines.leaderboard.report import pools_line, shown
 from baselines.reproduce.chen_ye.large import large_systems
 from baselines.reproduce.common.criteria import above, counted, rises, together, within, yes
 from baselines.reproduce.common.heavy_traffic import (
@@ -22,6 +21,7 @@ from baselines.reproduce.common.heavy_traffic import (
     select,
 )
 from baselines.reproduce.common.study import Row, Section, value
+from pull_env.reporting.describe import pools_line, shown
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.simulate import BATCHES
 from pull_env.simulation.statistics import Estimate, from_error

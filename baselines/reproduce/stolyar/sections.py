@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from baselines.leaderboard.report import shown
 from baselines.reproduce.common.criteria import together, vanishing, within
 from baselines.reproduce.common.study import Row, Section, recalled, value
+from pull_env.reporting.describe import shown
 from pull_env.simulation.statistics import Estimate, from_error
 
 SYSTEMS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from baselines.leaderboard.report import shown
 from baselines.reproduce.common.criteria import together, yes
 from baselines.reproduce.common.heavy_traffic import (
     FIT,
@@ -19,6 +18,7 @@ from baselines.reproduce.common.heavy_traffic import (
     select,
 )
 from baselines.reproduce.common.study import Row, Section, value
+from pull_env.reporting.describe import shown
 from pull_env.simulation.statistics import Estimate
 
 CONSTANT = {"r = 2": 2, "r = 4": 4, "r = 8": 8}

@@ -17,6 +17,7 @@ from baselines.leaderboard import report
 from baselines.leaderboard import run as leaderboard
 from baselines.leaderboard.run import Args, default_policies, llm_gateway, plan_runs
 from pull_env import Policy, Pool, Scenario, Send, Trace, load_scenario, scenario_names, simulate
+from pull_env.reporting import describe
 from pull_env.reporting.rows import read_rows
 from pull_env.simulation.results import Result
 from pull_env.simulation.statistics import estimate, paired, unclaimed
@@ -138,21 +139,21 @@ def test_one_unstable_seed_makes_a_policy_unstable() -> None:
     ],
 )
 def test_estimates_are_shown_to_the_digits_they_are_worth(samples: list[float], text: str) -> None:
-    assert report.shown(estimate(samples)) == text
+    assert describe.shown(estimate(samples)) == text
 
 
 def test_nothing_is_shown_of_what_is_not_claimed() -> None:
-    assert report.shown(unclaimed(8)) == "-"
+    assert describe.shown(unclaimed(8)) == "-"
 
 
 def test_growth_is_told_of_pools_that_grow() -> None:
     scenario = Scenario((Pool(2, 1.0), Pool(2, 1.0), Pool(2, 1.0, buffer=5)), load=1.2)
     assert (
-        report.growing(scenario, (0.01, 2.0, 9.0))
+        describe.growing(scenario, (0.01, 2.0, 9.0))
         == "pool 1 (2 servers at rate 1) grows by 2 customers per time unit"
     )
-    assert report.growing(scenario, (1.0, 2.0, 0.0)).count("grows by") == 2
-    assert report.growing(scenario, (0.0, -1.0, 0.0)) == "the load is 1.2, so the queues grow for ever"
+    assert describe.growing(scenario, (1.0, 2.0, 0.0)).count("grows by") == 2
+    assert describe.growing(scenario, (0.0, -1.0, 0.0)) == "the load is 1.2, so the queues grow for ever"
 
 
 # What is run
@@ -195,7 +196,7 @@ def test_importing_runs_nothing(tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (["--scenario", "two-sped"], "'two-sped' is not a known scenario"),
-        (["--policy", "pull", "nonsense"], "policy is 'nonsense': did you mean"),
+        (["--policy", "pull", "nonsense"], "policy is 'nonsense': it must be one of"),
         (["--policy", "pull", "pull"], "policy pull is given twice"),
         (["--scenario", "two-speeds", "two-speeds"], "scenario two-speeds is given twice"),
         (["--seeds", "1", "1"], "seed 1 is given twice"),
@@ -304,7 +305,7 @@ def test_a_trace_is_scored_by_all_policies(tmp_path: Path, capsys: pytest.Captur
     assert leaderboard.main([*columns, "--replications", "3", "--out", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
     assert "llm-gateway: n = 24 servers" in out
-    assert report.TRACE_NOTE in " ".join(out.split())
+    assert describe.TRACE_NOTE in " ".join(out.split())
     assert "unstable" not in out
     rows = read_rows(tmp_path / "out" / "rows.jsonl")
     assert [row["policy"]["name"] for row in rows] == [policy.name for policy in default_policies()]

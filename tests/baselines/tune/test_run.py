@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -303,6 +304,6 @@ def test_a_trace_that_ends_cannot_be_tuned_for(tmp_path: Path, capsys: pytest.Ca
 def test_what_is_missing_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tune, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "optuna", None)
     assert tuned(tmp_path) == 2
     assert capsys.readouterr().err == "error: optuna is missing: pip install 'pull-env[tune]'\n"
