@@ -1,4 +1,8 @@
-"""A server announces itself to a router by a pull-message, and withdraws it when it is available no more."""
+"""A server announces itself to a router by a pull-message, and withdraws it.
+
+It announces itself when it becomes available, that is, has fewer customers than `head.threshold`, and
+withdraws the message when it no longer is.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from pull_env.kernels.state import (
 
 @kernel
 def choose_recipient(system: int) -> int:
-    """Return the router that an announcement goes to."""
+    """Return the router that an announcement is sent to."""
     head, R = head_of(system), head_of(system).R
     if not has_flag(system, CHOOSES_ROUTER):
         return below(bits(system, MESSAGE_STREAM) & LOW, R)
@@ -32,11 +36,11 @@ def choose_recipient(system: int) -> int:
         k = below(bits(system, MESSAGE_STREAM) & LOW, count_lowest(head_of(system).by_held, 0))
         return pick_lowest(head_of(system).by_held, 0, R, k)
     best = -1
-    for drawn in range(head.recipient_sample):
+    for k in range(head.recipient_sample):
         router = below(bits(system, MESSAGE_STREAM) & LOW, R)
-        while contains(head.sampled, drawn, router):
+        while contains(head.sampled, k, router):
             router = below(bits(system, MESSAGE_STREAM) & LOW, R)
-        integer_at(head.sampled, drawn).value = router
+        integer_at(head.sampled, k).value = router
         if best < 0 or router_of(system, router).held < router_of(system, best).held:
             best = router
     head.probes += 2 * head.recipient_sample
@@ -56,33 +60,35 @@ def announce(system: int, server: int) -> None:
 
 @kernel
 def receive(system: int, router: int, server: int) -> None:
-    """Let `router` hold the message of `server`."""
+    """Store the message of `server` at `router`, without delay."""
     server_of(system, server).holder = router
     store(system, router, server)
 
 
 @kernel
 def end_message(system: int, router: int, server: int) -> None:
-    """Withdraw the message of `server` if the customer that `router` sent there makes it unavailable.
+    """Withdraw the message of `server` if a customer from `router` fills it.
 
-    Where messages may be stale nothing is withdrawn, but the server forgets that it announced itself. In a
-    troubled system `router` may hold a message that does not stand any more: it learns that at once, by what
-    becomes of its customer.
+    Where messages may be stale, nothing is withdrawn, but the server forgets that it announced itself. With
+    FAULTS `router` may hold a message that is out of date: it learns that at once, from the customer's fate.
     """
-    sender = server_of(system, server)
-    if sender.holder >= 0:
+    record = server_of(system, server)
+    if record.holder >= 0:
         if has_flag(system, STALE):
-            end_announcement(system, server)  # it will announce itself again, whatever is still out
-        elif sender.queue >= head_of(system).threshold:
+            end_announcement(system, server)  # it will announce itself again, even if a message is still out
+        elif record.queue >= head_of(system).threshold:
             withdraw(system, router, server)
-    untold = has_flag(system, FAULTS) and not has_flag(system, STALE) and head_of(system).threshold > 0
-    if untold and sender.holder != router and slot_cell(system, router, server).value >= 0:
+    delayed = has_flag(system, FAULTS) and not has_flag(system, STALE) and head_of(system).threshold > 0
+    if delayed and record.holder != router and slot_cell(system, router, server).value >= 0:
         delete(system, router, server)
 
 
 @kernel
 def withdraw(system: int, router: int, server: int) -> None:
-    """Withdraw the message of `server`; tell the router that holds it, unless it is `router`, which knows."""
+    """Withdraw the message of `server`; notify its holder unless that is `router`.
+
+    `router` knows already; -1: none does.
+    """
     holder = server_of(system, server).holder
     end_announcement(system, server)
     head_of(system).removes += holder != router

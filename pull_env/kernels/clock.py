@@ -1,14 +1,16 @@
-"""What happens next: two clocks behind `advance`, which runs the system to its next arrival, and `admit`.
+"""The two clocks: `advance` runs a system to its next arrival.
 
-Markov clock: Poisson arrivals and exponential service, uniformised. Every tick is an arrival with a fixed
-probability, else the service clock of a server drawn by rate ticks: a busy server completes, an idle one does
-nothing. No list of busy servers is kept, one draw decides a tick (its low half what happens, its high half to
-whom), and arrivals and service ticks do not depend on what a policy did: policies on one seed are coupled.
-`now` counts ticks, all of the same mean length, so averages over ticks are averages over time.
+Markov clock: Poisson arrivals and exponential service, uniformised. Each time step is an arrival with a fixed
+probability, else a service event at a server drawn by rate: a busy server completes a customer, an idle one
+does nothing. No list of busy servers is needed. One draw decides a step (its low half what happens, its high
+half where), and neither arrivals nor service events depend on what a policy did, so policies are coupled by
+the seed. `now` counts time steps, all of the same mean length: averages over steps are averages over time.
 
-Calendar clock: gaps between arrivals and service requirements are given (drawn outside, or from a trace). A
-server that works holds one entry in a heap of departures; what else happens in a troubled system is in
-another (`events`).
+Calendar clock: gaps between arrivals and service requirements are given, drawn outside or from a trace. Every
+busy server has one entry in a heap of departures; other events, with FAULTS, are in another
+(`faults.events`).
+
+`admit` adds a customer to a server, `complete_service` removes one.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ from pull_env.kernels.state import (
 
 @kernel
 def advance(system: int) -> None:
-    """Run the system to its next arrival; `head.router` says who is asked, -1 that a trace has ended."""
+    """Run the system to its next arrival at `head.router`; -1: the trace has ended."""
     if has_flag(system, CALENDAR):
         advance_calendar(system)
     else:
@@ -66,14 +68,14 @@ def advance(system: int) -> None:
 
 @kernel
 def advance_markov(system: int) -> None:
-    """Tick until a customer arrives."""
+    """Take time steps until a customer arrives."""
     while not markov_step(system):
         pass
 
 
 @kernel
 def markov_step(system: int) -> bool:
-    """Let the Markov clock tick once; return whether a customer arrives."""
+    """Take one time step of the Markov clock; return whether a customer arrives."""
     head = head_of(system)
     head.now += 1.0
     drawn = bits(system, ARRIVAL_STREAM)
@@ -90,7 +92,7 @@ def markov_step(system: int) -> bool:
 
 @kernel
 def advance_calendar(system: int) -> None:
-    """Let all happen that is due by the next arrival; of what is due at once, departures come first."""
+    """Process all events due before the next arrival; at equal times departures first."""
     head = head_of(system)
     if head.fed == head.F:
         head.router = -1
@@ -119,41 +121,42 @@ def advance_calendar(system: int) -> None:
 
 @kernel
 def arrive(system: int, router: int) -> None:
-    """Put the next customer into the hands of `router`."""
+    """Make the next arrival, at `router`, the current customer."""
     head = head_of(system)
     head.router = router
     if has_flag(system, PREFETCH):
         ring_of(system, COMING_ARRIVALS).next += 1
     if has_flag(system, KEEP_OBSERVATION):
-        asked = router_of(system, router)
-        asked.recent_gap += RECENT * (head.now - asked.last_arrival - asked.recent_gap)
-        asked.last_arrival = head.now
-        asked.recent_empty += RECENT * ((1.0 if asked.held == 0 else 0.0) - asked.recent_empty)
+        record = router_of(system, router)
+        record.recent_gap += RECENT * (head.now - record.last_arrival - record.recent_gap)
+        record.last_arrival = head.now
+        record.recent_empty += RECENT * ((1.0 if record.held == 0 else 0.0) - record.recent_empty)
 
 
 @kernel
 def complete_service(system: int, server: int) -> None:
-    """Let a customer leave `server` if there is one; it announces itself if it is available and did not yet.
+    """Complete service at `server` if it is busy.
 
-    Without branches: whether a server is busy, or idle after a departure, cannot be foreseen, and a wrong
-    guess costs more than all that is done here.
+    The server announces itself if it becomes available and has no message out. Written without branches:
+    whether a server is busy, or idle afterwards, is unpredictable, and a mispredicted branch costs more than
+    all of this.
     """
-    head, place = head_of(system), server_of(system, server)
-    pool = pool_of(system, place.pool)
-    busy = place.queue > 0
+    head, record = head_of(system), server_of(system, server)
+    pool = pool_of(system, record.pool)
+    busy = record.queue > 0
     if has_flag(system, KEEP_QUEUE_INDEX) and busy:
-        lower_level(head_of(system).by_queue, place.pool, pool.start + pool.size, server, place.queue)
-    found, elapsed = place.queue, head.now - head.areas_time
-    queue = found - busy
+        lower_level(head_of(system).by_queue, record.pool, pool.start + pool.size, server, record.queue)
+    before, elapsed = record.queue, head.now - head.areas_time
+    queue = before - busy
     idle = busy & (queue == 0)
-    place.queue = queue
+    record.queue = queue
     pool.customers -= busy
     pool.busy -= idle
     pool.area += elapsed if busy else 0.0
     pool.busy_area += elapsed if idle else 0.0
-    # Busy before, and fewer than the threshold now: one comparison of what cannot be foreseen, as -1, which
-    # is what an idle server gives, is more than any threshold if it is read as a number without sign.
-    if U(found - 1) < U(head.threshold) and place.holder < 0:
+    # Was busy, and is below the threshold now, in one unpredictable comparison: an idle server gives -1,
+    # which as an unsigned number exceeds any threshold.
+    if U(before - 1) < U(head.threshold) and record.holder < 0:
         if has_flag(system, FAULTS) and not is_open(system, server):
             return
         announce(system, server)
@@ -161,36 +164,42 @@ def complete_service(system: int, server: int) -> None:
 
 @kernel
 def admit(system: int, server: int) -> float:
-    """Add the customer at hand to the queue of `server`, which has room; return its wait."""
-    head, place = head_of(system), server_of(system, server)
-    pool = pool_of(system, place.pool)
+    """Add the current customer to `server`, which has room; return its wait."""
+    head, record = head_of(system), server_of(system, server)
+    pool = pool_of(system, record.pool)
     elapsed = head.now - head.areas_time
     if has_flag(system, KEEP_QUEUE_INDEX):
-        raise_level(head_of(system).by_queue, place.pool, pool.start + pool.size, server, place.queue)
-    found = place.queue
-    place.queue = found + 1
+        raise_level(head_of(system).by_queue, record.pool, pool.start + pool.size, server, record.queue)
+    queue = record.queue
+    record.queue = queue + 1
     pool.customers += 1
     pool.area -= elapsed
-    pool.busy += found == 0
-    pool.busy_area -= elapsed if found == 0 else 0.0
+    pool.busy += queue == 0
+    pool.busy_area -= elapsed if queue == 0 else 0.0
     if has_flag(system, CALENDAR):
-        return enqueue(system, server, found)
-    return found * pool.service_time
+        return enqueue(system, server, queue)
+    return queue * pool.service_time
 
 
 @kernel
-def enqueue(system: int, server: int, found: int) -> float:
-    """Fix the wait of the customer at hand at `server`, FCFS; return it."""
+def enqueue(system: int, server: int, queue: int) -> float:
+    """Schedule the current customer at `server` (calendar clock); return its wait.
+
+    Args:
+        system: The handle.
+        server: Index; it serves in order of arrival.
+        queue: Its length when the customer arrived.
+    """
     head, work = head_of(system), work_of(system, server)
     pool = pool_of(system, server_of(system, server).pool)
     service = head.size / pool.rate
-    starts = head.now if found == 0 else work.work_end
+    starts = head.now if queue == 0 else work.work_end
     if has_flag(system, FAULTS):
-        starts = call_faults(system, PLAN_SERVICE, server, found)
+        starts = call_faults(system, PLAN_SERVICE, server, queue)
         service = head.service
     work.work_end = starts + service
     pool.service_sum += service
-    if found == 0:
+    if queue == 0:
         push(head.departure_heap, head.departures, work.work_end, server)
         head.departures += 1
         return float(starts - head.now)
@@ -198,7 +207,7 @@ def enqueue(system: int, server: int, found: int) -> float:
     cell = cell_at(head.waiting, number)
     head.free_cell = cell.next
     cell.due, cell.next = work.work_end, -1
-    if found == 1:
+    if queue == 1:
         work.first = number
     else:
         cell_at(head.waiting, work.last).next = number
@@ -208,7 +217,7 @@ def enqueue(system: int, server: int, found: int) -> float:
 
 @kernel
 def start_next_service(system: int, server: int) -> None:
-    """Start the next customer in the queue of `server`, whose customer in service leaves now."""
+    """Start serving the next customer at `server`, whose current customer departs now."""
     head = head_of(system)
     if server_of(system, server).queue == 1:
         head.departures -= 1

@@ -1,7 +1,7 @@
-"""A heap of what comes next: entries (due, key) at an address, the soonest first, of equals the lower key.
+"""A priority queue of entries (due, key) at an address.
 
-Whoever owns a heap keeps its size. With four branches it is half as deep as with two, and siblings lie side
-by side.
+The soonest entry is first; ties go to the lower key. The caller keeps the size. With four branches the heap
+is half as deep as with two, and siblings are side by side in memory.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ def sooner(due: float, key: int, other_due: float, other: int) -> bool:
 
 @kernel
 def push(heap: int, size: int, due: float, key: int) -> None:
-    """Add an entry to the heap of `size` entries at address `heap`: let it rise from the end."""
-    place = size
-    while place > 0:
-        above = heap_at(heap, (place - 1) >> BRANCHES_LOG)
+    """Add an entry to the heap at address `heap`, which has `size` entries so far."""
+    index = size
+    while index > 0:
+        above = heap_at(heap, (index - 1) >> BRANCHES_LOG)
         if not sooner(due, key, above.due, above.key):
             break
-        entry = heap_at(heap, place)
+        entry = heap_at(heap, index)
         entry.due, entry.key = above.due, above.key
-        place = (place - 1) >> BRANCHES_LOG
-    entry = heap_at(heap, place)
+        index = (index - 1) >> BRANCHES_LOG
+    entry = heap_at(heap, index)
     entry.due, entry.key = due, key
 
 
 @kernel
 def pop(heap: int, size: int) -> None:
-    """Take the first entry out of the heap, which keeps `size`: the last one sinks from the top."""
+    """Remove the first entry of the heap, which keeps `size`."""
     if size > 0:
         last = heap_at(heap, size)
         sink(heap, size, last.due, last.key)
@@ -43,8 +43,8 @@ def pop(heap: int, size: int) -> None:
 
 @kernel
 def sink(heap: int, size: int, due: float, key: int) -> None:
-    """Let an entry sink from the top, in place of the first, until all below it come later."""
-    place, child = 0, 1
+    """Reindex the first entry by another, which sinks until all below it come later."""
+    index, child = 0, 1
     while child < size:
         best_due, best = heap_at(heap, child).due, heap_at(heap, child).key
         lowest = child
@@ -54,9 +54,9 @@ def sink(heap: int, size: int, due: float, key: int) -> None:
                 best_due, best, lowest = other.due, other.key, k
         if sooner(due, key, best_due, best):
             break
-        entry = heap_at(heap, place)
+        entry = heap_at(heap, index)
         entry.due, entry.key = best_due, best
-        place = lowest
-        child = (place << BRANCHES_LOG) + 1
-    entry = heap_at(heap, place)
+        index = lowest
+        child = (index << BRANCHES_LOG) + 1
+    entry = heap_at(heap, index)
     entry.due, entry.key = due, key

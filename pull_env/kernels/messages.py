@@ -1,7 +1,7 @@
-"""Pull-messages that routers hold: they come, are chosen, and go.
+"""The pull-messages that routers hold: stored, chosen, deleted.
 
-A router keeps one list for each pool: an array of servers for random picks and, where a policy asks for it, a
-chain by age.
+A router keeps one list per pool: an array of servers for random choices and, if a policy needs it, a chain by
+age (a doubly linked list).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from pull_env.kernels.state import (
 
 @kernel
 def contains(numbers: int, count: int, item: int) -> bool:
-    """Return whether `item` is among the first `count` of the int32 array at address `numbers`."""
-    k = 0  # it ends early: few are, so that its end can be foreseen
+    """Return whether `item` is among the first `count` int32 from address `numbers`."""
+    k = 0  # ends early: few items are contained, so the branch is predictable
     while k < count and integer_at(numbers, k).value != item:
         k += 1
     return k < count
@@ -46,15 +46,15 @@ def contains(numbers: int, count: int, item: int) -> bool:
 
 @kernel
 def store(system: int, router: int, server: int) -> None:
-    """Put the message of `server` into the lists of `router`; one that it holds already stays as it is."""
-    sender, holder = server_of(system, server), router_of(system, router)
+    """Add the message of `server` to the lists of `router`, unless it is there."""
+    pool, holder = server_of(system, server).pool, router_of(system, router)
     holder.last_announced = server
-    place = slot_cell(system, router, server)
-    if has_flag(system, STALE | FAULTS) and place.value >= 0:
+    slot = slot_cell(system, router, server)
+    if has_flag(system, STALE | FAULTS) and slot.value >= 0:
         return
-    mine = list_of(system, router, sender.pool)
-    place.value = mine.held
-    held_server_cell(system, router, sender.pool, mine.held).value = server
+    mine = list_of(system, router, pool)
+    slot.value = mine.held
+    held_server_cell(system, router, pool, mine.held).value = server
     mine.held += 1
     if has_flag(system, KEEP_ROUTER_INDEX):
         raise_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
@@ -70,14 +70,14 @@ def store(system: int, router: int, server: int) -> None:
 
 @kernel
 def delete(system: int, router: int, server: int) -> None:
-    """Take the message of `server` out of the lists of `router`."""
-    pool, place = server_of(system, server).pool, slot_cell(system, router, server)
+    """Remove the message of `server` from the lists of `router`."""
+    pool, slot = server_of(system, server).pool, slot_cell(system, router, server)
     mine, holder = list_of(system, router, pool), router_of(system, router)
     mine.held -= 1
-    moved = held_server_cell(system, router, pool, mine.held).value  # the last one fills the gap
-    held_server_cell(system, router, pool, place.value).value = moved
-    slot_cell(system, router, moved).value = place.value
-    place.value = -1
+    moved = held_server_cell(system, router, pool, mine.held).value  # the last message fills the gap
+    held_server_cell(system, router, pool, slot.value).value = moved
+    slot_cell(system, router, moved).value = slot.value
+    slot.value = -1
     if has_flag(system, KEEP_ROUTER_INDEX):
         lower_level(head_of(system).by_held, 0, head_of(system).R, router, holder.held)
     holder.held -= 1
@@ -87,7 +87,7 @@ def delete(system: int, router: int, server: int) -> None:
 
 @kernel
 def append_by_age(system: int, router: int, server: int) -> None:
-    """Let the message of `server` be the newest in its list at `router`."""
+    """Append the message of `server` to the chain by age at `router`, as the newest."""
     head, mine = head_of(system), list_of(system, router, server_of(system, server).pool)
     message = message_id(system, router, server)
     age = age_of(system, message)
@@ -103,7 +103,7 @@ def append_by_age(system: int, router: int, server: int) -> None:
 
 @kernel
 def unlink_by_age(system: int, router: int, server: int) -> None:
-    """Link the neighbours in age of the message of `server`, which leaves its list at `router`."""
+    """Unlink the message of `server` from the chain by age at `router`."""
     mine = list_of(system, router, server_of(system, server).pool)
     age = age_of(system, message_id(system, router, server))
     if age.older >= 0:
@@ -118,7 +118,14 @@ def unlink_by_age(system: int, router: int, server: int) -> None:
 
 @kernel
 def choose_message(system: int, router: int, pool: int, order: int) -> int:
-    """Return a server whose message `router` holds, from `pool` (-1: any), by `order`; -1: none."""
+    """Return a server with a message at `router`, chosen by `order`; -1: none.
+
+    Args:
+        system: The handle.
+        router: Index.
+        pool: Only messages from this pool; -1: from any.
+        order: RANDOM, OLDEST or FASTEST.
+    """
     if messages_held(system, router, pool) == 0:
         return -1
     if has_flag(system, KEEP_AGE) and order == OLDEST:
@@ -129,13 +136,13 @@ def choose_message(system: int, router: int, pool: int, order: int) -> int:
 
 @kernel
 def messages_held(system: int, router: int, pool: int) -> int:
-    """Return how many messages of `pool` (-1: of all) `router` holds."""
+    """Return how many messages of `pool` (-1: all pools) `router` holds."""
     return list_of(system, router, pool).held if pool >= 0 else router_of(system, router).held
 
 
 @kernel
 def chosen_slot(system: int, router: int, pool: int, order: int, drawn: np.uint64) -> int:
-    """Return where, in the array of slots, the message lies that random bits pick, by RANDOM or FASTEST."""
+    """Return the index in `slots` of the message picked by random bits, not by age."""
     if order == FASTEST and pool < 0:
         return slot_in_fastest(system, router, drawn)
     return kth_slot(system, router, pool, below(drawn & LOW, messages_held(system, router, pool)))
@@ -143,12 +150,12 @@ def chosen_slot(system: int, router: int, pool: int, order: int, drawn: np.uint6
 
 @kernel
 def kth_slot(system: int, router: int, pool: int, k: int) -> int:
-    """Return where the k-th message lies that `router` holds from `pool`, of all (-1) pool by pool."""
+    """Return the index in `slots` of the k-th message of `pool` (-1: of all pools)."""
     at, before = max(pool, 0), 0
     if pool < 0:
-        total = list_of(system, router, 0).held  # one or two pools do without a loop, as in `pool_of_tick`
+        total = list_of(system, router, 0).held  # one or two pools need no loop, as in `pool_of_service`
         at, before = int(k >= total), total if k >= total else 0
-        for j in range(1, head_of(system).J - 1):  # no early end: it could not be foreseen, which costs more
+        for j in range(1, head_of(system).J - 1):  # no early end: it would be unpredictable
             total += list_of(system, router, j).held
             at += k >= total
             before = total if k >= total else before
@@ -157,7 +164,7 @@ def kth_slot(system: int, router: int, pool: int, k: int) -> int:
 
 @kernel
 def slot_in_fastest(system: int, router: int, drawn: np.uint64) -> int:
-    """Return where one of the messages lies that `router` holds from the fastest pools of its holdings."""
+    """Return the index in `slots` of a random message of the fastest pools held."""
     least, held = fastest_rate(system, router), 0
     for j in range(head_of(system).J):
         held += list_of(system, router, j).held if pool_of(system, j).rate >= least else 0
@@ -172,7 +179,7 @@ def slot_in_fastest(system: int, router: int, drawn: np.uint64) -> int:
 
 @kernel
 def oldest_message(system: int, router: int, pool: int) -> int:
-    """Return the server whose message came first to `router`, which holds one from `pool` (-1: from any)."""
+    """Return the server of the oldest message of `pool` (-1: any); there is one."""
     best = -1
     for j in range(head_of(system).J):
         first = list_of(system, router, j).oldest

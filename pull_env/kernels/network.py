@@ -1,8 +1,8 @@
-"""A network that chooses a step of the catalog for the router at hand: the best, or a sample.
+"""A neural network that picks a step of the catalog: the best one, or a sample.
 
-All is float32, and every sum is taken in the order of its inputs, with no fused multiply-add: the same bits
-on any machine, by numpy too. The loops over outputs are innermost, weights lie input by input, and all
-lengths are multiples of LANES (what is added is 0), so that the compiler makes vector instructions of them.
+All numbers are float32, and every sum is taken in the order of its inputs without fused multiply-add, so that
+the bits are the same on any machine, and in numpy. Loops over outputs are innermost, weights are stored input
+by input, and all lengths are multiples of LANES (padded by 0), so that the compiler vectorises the loops.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ LAYER = np.dtype(
         # addresses
         ("weights", np.int64),  # (inputs, outputs) float32
         ("biases", np.int64),  # (outputs,) float32
-        (
-            "values",
-            np.int64,
-        ),  # (outputs,) float32  what the layer gives; the next one replaces it by its inputs
+        ("values", np.int64),  # (outputs,) float32  the output, which the next layer overwrites by its input
         # multiples of LANES
         ("inputs", np.int64),
         ("outputs", np.int64),
@@ -40,19 +37,19 @@ NETWORK = np.dtype(
         # addresses
         ("layers", np.int64),  # (depth,) LAYER
         ("input", np.int64),  # (inputs of the first layer,) float32
-        ("odds", np.int64),  # (actions,) float64  how likely a sample takes each action, up to a factor
+        ("odds", np.int64),  # (actions,) float64  of each action when sampling, up to a factor
         # constants
         ("depth", np.int64),
         ("entries", np.int64),  # of an observation
         ("actions", np.int64),
         ("relu", np.int64),  # 1: max(x, 0) between the layers; 0: tanh
-        ("sampled", np.int64),  # 1: an action is drawn, with odds exp(preference); 0: the best is taken
-        ("masked", np.int64),  # 1: only actions that are real now
+        ("sampled", np.int64),  # 1: an action is drawn with odds exp(preference); 0: the best is taken
+        ("masked", np.int64),  # 1: only available actions
     ]
 )
 layer_at, network_at = records(LAYER), records(NETWORK)
 
-# tanh(x) as x p(x^2) / q(x^2), off by less than 4e-7; beyond LARGEST it is 1 in float32.
+# tanh(x) as x p(x^2) / q(x^2), error below 4e-7; beyond LARGEST it is 1 in float32.
 # Source: `ptanh_float` in MathFunctionsImpl.h of Eigen 3.4.
 F = np.float32
 LARGEST = F(7.90531110763549805)
@@ -69,41 +66,41 @@ Q0, Q1, Q2, Q3 = (
     F(1.18534705686654e-04),
     F(1.19825839466702e-06),
 )
-NOTHING = F(0.0)
+ZERO = F(0.0)
 
 
 @entry
 def rollout_network(system: int, view: int, network: int, customers: int) -> int:
-    """Place `customers` customers as `network` decides, and run on to the next one, which stays at hand.
+    """Route `customers` customers by `network`; the next one is then current.
 
     Returns:
-        How many were placed: fewer where customers came to an end. With none at hand it runs to the first.
+        How many were routed: fewer if customers ran out. Without a current customer it first advances to one.
     """
     head = head_of(system)
-    placed = 0
+    routed = 0
     while True:
         if head.router >= 0:
-            if placed == customers:
+            if routed == customers:
                 break
             observe(system, head.router, view)
             action = pick_action(system, view, network)
             route(system, view_at(view, 0).chains + action * CHAIN_BYTES, CHAIN_STEPS)
-            placed += 1
+            routed += 1
         advance(system)
         if head.router < 0:
             break
-    return placed
+    return routed
 
 
 @entry
 def choose_action(system: int, view: int, network: int) -> int:
-    """Return the action of `network` for what `view` shows; a sample moves the stream of `system` on."""
+    """Return the action for `view`; a sample draws from the stream of `system`."""
     return pick_action(system, view, network)
 
 
 @entry
 def compute_preferences(network: int, observations: int, count: int, preferences: int) -> None:
-    """Write the preferences, (count, actions) float32, for observations, (count, entries) float32."""
+    """Write preferences, (count, actions) float32, of observations, (count, entries)."""
     net = network_at(network, 0)
     entries, row = net.entries * ENTRY_BYTES, net.actions * ENTRY_BYTES
     for k in range(count):
@@ -114,8 +111,8 @@ def compute_preferences(network: int, observations: int, count: int, preferences
 @kernel
 def pick_action(system: int, view: int, network: int) -> int:
     """Do what `choose_action` does."""
-    net, sight = network_at(network, 0), view_at(view, 0)
-    copy(net.input, sight.observation, net.entries * ENTRY_BYTES)
+    net = network_at(network, 0)
+    copy(net.input, view_at(view, 0).observation, net.entries * ENTRY_BYTES)
     preferences = forward(network)
     masked = net.masked != 0 and any_available(view)
     best = best_action(preferences, view, masked)
@@ -126,7 +123,7 @@ def pick_action(system: int, view: int, network: int) -> int:
 
 @kernel
 def forward(network: int) -> int:
-    """Carry what the network has `seen` through its layers; return the address of its preferences."""
+    """Propagate `input` through all layers; return the address of the preferences."""
     net = network_at(network, 0)
     source = net.input
     for k in range(net.depth):
@@ -140,7 +137,10 @@ def forward(network: int) -> int:
 
 @kernel
 def multiply_add(source: int, inputs: int, weights: int, biases: int, values: int, outputs: int) -> None:
-    """Write biases + weights x inputs; LANES inputs at a time, as each pass loads and stores all outputs."""
+    """Write biases + weights x inputs.
+
+    LANES inputs at a time, as each pass loads and stores all outputs.
+    """
     row = outputs * ENTRY_BYTES
     copy(values, biases, row)
     for k in range(0, inputs, LANES):
@@ -156,25 +156,25 @@ def multiply_add(source: int, inputs: int, weights: int, biases: int, values: in
             single_at(source, k + 6),
             single_at(source, k + 7),
         )
-        at = weights + k * row
+        first = weights + k * row
         for out in range(outputs):
-            total = single_at(values, out) + a * single_at(at, out)
-            total += b * single_at(at + row, out)
-            total += c * single_at(at + 2 * row, out)
-            total += d * single_at(at + 3 * row, out)
-            total += e * single_at(at + 4 * row, out)
-            total += f * single_at(at + 5 * row, out)
-            total += g * single_at(at + 6 * row, out)
-            total += h * single_at(at + 7 * row, out)
+            total = single_at(values, out) + a * single_at(first, out)
+            total += b * single_at(first + row, out)
+            total += c * single_at(first + 2 * row, out)
+            total += d * single_at(first + 3 * row, out)
+            total += e * single_at(first + 4 * row, out)
+            total += f * single_at(first + 5 * row, out)
+            total += g * single_at(first + 6 * row, out)
+            total += h * single_at(first + 7 * row, out)
             set_single(values, out, total)
 
 
 @kernel
 def activate(values: int, count: int, relu: int) -> None:
-    """Replace `count` numbers by their max with 0, or their tanh."""
+    """Replace `count` numbers by their max with 0, or by their tanh."""
     if relu:
         for k in range(count):
-            set_single(values, k, max(single_at(values, k), NOTHING))
+            set_single(values, k, max(single_at(values, k), ZERO))
     else:
         for k in range(count):
             x = min(max(single_at(values, k), -LARGEST), LARGEST)
@@ -185,22 +185,22 @@ def activate(values: int, count: int, relu: int) -> None:
 
 @kernel
 def any_available(view: int) -> bool:
-    """Return whether an action means now what it says."""
-    real = False
+    """Return whether any action is available."""
+    available = False
     for action in range(view_at(view, 0).actions):
-        real |= flag_at(view_at(view, 0).mask, action).value != 0
-    return real
+        available |= flag_at(view_at(view, 0).mask, action).value != 0
+    return available
 
 
 @kernel
 def allowed(view: int, action: int, masked: bool) -> bool:
-    """Return whether `action` may be chosen: any, but if `masked` only one that is real."""
+    """Return whether `action` may be chosen: if `masked`, only an available one."""
     return not masked or flag_at(view_at(view, 0).mask, action).value != 0
 
 
 @kernel
 def best_action(preferences: int, view: int, masked: bool) -> int:
-    """Return the action that is preferred, the first of equals."""
+    """Return the action of highest preference; ties go to the first."""
     best = -1
     for action in range(view_at(view, 0).actions):
         better = best < 0 or single_at(preferences, action) > single_at(preferences, best)
@@ -212,17 +212,17 @@ def best_action(preferences: int, view: int, masked: bool) -> int:
 @kernel
 def draw_action(system: int, view: int, network: int, preferences: int, best: int, masked: bool) -> int:
     """Draw an action with odds exp(preference), by one draw of the policy's stream."""
-    chances, actions, total = network_at(network, 0).odds, view_at(view, 0).actions, 0.0
+    odds, actions, total = network_at(network, 0).odds, view_at(view, 0).actions, 0.0
     for action in range(actions):
-        chance = 0.0
+        weight = 0.0
         if allowed(view, action, masked):
-            chance = math.exp(float(single_at(preferences, action) - single_at(preferences, best)))
-        real_at(chances, action).value = chance
-        total += chance
-    left = total * (float(bits(system, POLICY_STREAM) >> HALF) / 2.0**32)
+            weight = math.exp(float(single_at(preferences, action) - single_at(preferences, best)))
+        real_at(odds, action).value = weight
+        total += weight
+    remaining = total * (float(bits(system, POLICY_STREAM) >> HALF) / 2.0**32)
     for action in range(actions):
-        chance = real_at(chances, action).value
-        if left < chance:
+        weight = real_at(odds, action).value
+        if remaining < weight:
             return action
-        left -= chance
-    return best  # what rounding has left over
+        remaining -= weight
+    return best  # only by rounding

@@ -1,4 +1,4 @@
-"""The one transition, `place` then `advance`, and what loops over it."""
+"""The one transition of a system, `route` then `advance`, and the loops over it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pull_env.kernels.statistics import count_accepted
 
 @entry
 def start(system: int) -> None:
-    """Start a cleared system: idle servers announce themselves; there is no customer at hand yet."""
+    """Start a cleared system: servers announce themselves; there is no customer yet."""
     head, n = head_of(system), head_of(system).n
     if head.threshold > 0:
         for server in range(n):
@@ -47,14 +47,14 @@ def start(system: int) -> None:
 
 @kernel
 def route(system: int, chain: int, steps: int) -> None:
-    """Assign the customer at hand by the first of the `steps` steps at address `chain` that can act."""
+    """Assign the current customer by the first step of the chain that can act."""
     head = head_of(system)
     router = head.router
     head.probed_count = 0
     if has_flag(system, FAULTS):
         head.probe_time = 0.0
     server, k = -1, 0
-    while server < 0 and k < steps:  # `range` takes ten instructions more
+    while server < 0 and k < steps:  # `range` would cost ten more instructions
         server = try_step(system, router, step_at(chain, k))
         k += 1
     assign(system, router, server)
@@ -62,11 +62,11 @@ def route(system: int, chain: int, steps: int) -> None:
 
 @kernel
 def assign(system: int, router: int, server: int) -> None:
-    """Send the customer at hand to `server`: it joins the queue, or is blocked if the server is full."""
-    head, spot = head_of(system), server_of(system, server)
-    pool = pool_of(system, spot.pool)
+    """Send the current customer to `server`, which accepts or blocks it."""
+    head, record = head_of(system), server_of(system, server)
+    pool = pool_of(system, record.pool)
     head.last_router, head.last_server = router, server
-    head.blocked = spot.queue >= pool.buffer
+    head.blocked = record.queue >= pool.buffer
     if has_flag(system, FAULTS):
         head.doomed = 0
         head.blocked |= not is_open(system, server)
@@ -74,13 +74,13 @@ def assign(system: int, router: int, server: int) -> None:
     if head.blocked:
         pool.blocked += 1
     else:
-        found = spot.queue
+        queue = record.queue
         head.wait = admit(system, server)
-        if has_flag(system, FAULTS):  # it was with the router until now
+        if has_flag(system, FAULTS):  # it waited at the router for answers
             head.wait += head.probe_time
             pool.area += head.probe_time
-        count_accepted(system, spot.pool, found, head.wait)
-    if spot.holder >= 0 or has_flag(system, FAULTS):
+        count_accepted(system, record.pool, queue, head.wait)
+    if record.holder >= 0 or has_flag(system, FAULTS):
         end_message(system, router, server)
     if has_flag(system, KEEP_MEMORY):
         add_assignment(system, router, server)
@@ -88,23 +88,23 @@ def assign(system: int, router: int, server: int) -> None:
 
 @entry
 def rollout(system: int, chain: int, steps: int, customers: int) -> int:
-    """Place `customers` customers by a chain, and run on to the next one, which stays at hand.
+    """Route `customers` customers by a chain of steps; the next one is then current.
 
     Returns:
-        How many were placed: fewer where customers came to an end. With none at hand it runs to the first.
+        How many were routed: fewer if customers ran out. Without a current customer it first advances to one.
     """
     return run_loop(system, chain, steps, customers)
 
 
 @entry
 def rollout_plain(system: int, chain: int, steps: int, customers: int) -> int:
-    """Do what `rollout` does for a system of PLAIN traits, compiled without what these rule out."""
+    """Do what `rollout` does for PLAIN flags, compiled without the code they rule out."""
     return run_loop(system & ADDRESS, chain, steps, customers)
 
 
 @entry
 def rollout_prefetch(system: int, chain: int, steps: int, customers: int) -> int:
-    """Do what `rollout_plain` does, for a system whose servers do not lie close to the processor."""
+    """Do what `rollout_plain` does for systems too large for the processor's cache."""
     return run_loop(system & ADDRESS | PREFETCH << ADDRESS_BITS, chain, steps, customers)
 
 
@@ -112,56 +112,59 @@ def rollout_prefetch(system: int, chain: int, steps: int, customers: int) -> int
 def run_loop(system: int, chain: int, steps: int, customers: int) -> int:
     """Do what `rollout` does."""
     head = head_of(system)
-    placed = 0
+    routed = 0
     if has_flag(system, PREFETCH):
         start_prefetch(system)
     while True:
         if head.router >= 0:
-            if placed == customers:
+            if routed == customers:
                 break
             route(system, chain, steps)
-            placed += 1
+            routed += 1
         advance(system)
         if head.router < 0:
             break
     if has_flag(system, PREFETCH):
         stop_prefetch(system)
-    return placed
+    return routed
 
 
 @kernel
 def transition(system: int, chain: int, steps: int, view: int) -> None:
-    """Place the customer at hand by the chain of `steps` steps, and run on to the next; `show` comes next."""
+    """Route the current customer by a chain of steps and complete the step.
+
+    `observe_current` comes next.
+    """
     before, router = messages_sent(system), head_of(system).router
     route(system, chain, steps)
     complete_step(system, before, view)
     for pool in range(head_of(system).J):
-        refresh_best(system, router, pool)  # now, as its memory is at hand
+        refresh_best(system, router, pool)  # now, as its memory is in the cache
 
 
 @kernel
 def observe_current(system: int, view: int) -> None:
-    """Write to `view` what the router at hand sees, where the customers have come to an end the last one."""
+    """Write to `view` what the current router observes; after a trace, the last one."""
     head = head_of(system)
     observe(system, head.router if head.router >= 0 else head.last_router, view)
 
 
 @kernel
 def complete_step(system: int, before: int, view: int) -> None:
-    """Run on to the next customer, and write to `view` what the one just placed has cost.
+    """Advance to the next customer, and write to `view` what the last one has cost.
 
     The cost is that of the customer and of all messages from its arrival, when `before` had been sent, to the
-    next, so that the costs of all turns add up to the cost of the run.
+    next one: the costs of all steps add up to the cost of the run.
     """
-    head, sight = head_of(system), view_at(view, 0)
-    outcome = outcome_at(sight.outcome, 0)
+    head, record = head_of(system), view_at(view, 0)
+    outcome = outcome_at(record.outcome, 0)
     outcome.wait, outcome.lost = head.wait, head.blocked
     if has_flag(system, FAULTS):
         outcome.lost = head.blocked | head.doomed
     advance(system)
     outcome.messages = messages_sent(system) - before
-    outcome.cost = sight.wait_price * outcome.wait + (sight.block_price if outcome.lost else 0.0)
-    outcome.cost += sight.message_price * outcome.messages
+    outcome.cost = record.wait_price * outcome.wait + (record.block_price if outcome.lost else 0.0)
+    outcome.cost += record.message_price * outcome.messages
 
 
 @kernel

@@ -1,8 +1,8 @@
-"""What a run counts: areas in time, customers by what they found, and the law of the wait.
+"""What a run counts: areas over time, customers, and a histogram of waits.
 
-With the Markov clock the wait of a customer that found q customers has the Erlang(q, rate) law, so the counts
-of q by pool say all: mean and quantiles follow without the noise of realised service times. With the calendar
-the realised wait is binned by its logarithm.
+With the Markov clock, the wait of a customer that meets q customers is Erlang(q, rate), so the counts of q
+per pool determine mean and quantiles without the noise of realised service times. With the calendar clock the
+realised wait is binned by its logarithm.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ BINS = (WAIT_OCTAVES[1] - WAIT_OCTAVES[0]) * WAIT_BINS_PER_OCTAVE + 1
 
 @entry
 def update_areas(system: int) -> None:
-    """Bring the areas of all pools up to now; call it before they are read.
+    """Bring the areas of all pools up to now; call this before they are read.
 
-    A customer adds the time from its arrival to its departure. So with times counted from `since`, when they
-    were settled last, an arrival subtracts its time from the area, a departure adds its own, and whoever is
-    inside now adds the time now: one addition an event, and no product.
+    A customer adds the time between its arrival and its departure. With times counted from `areas_time`, the
+    last update, an arrival subtracts its time from the area, a departure adds its own, and whoever is present
+    now adds the time now: one addition per event, and no product.
     """
     head = head_of(system)
     for j in range(head.J):
@@ -43,7 +43,7 @@ def update_areas(system: int) -> None:
 
 @kernel
 def count_accepted(system: int, pool: int, queue: int, wait: float) -> None:
-    """Count a customer that was accepted by a server of `pool` at which it found `queue` customers."""
+    """Count a customer accepted in `pool` by a server that had `queue` customers."""
     p = pool_of(system, pool)
     p.accepted += 1
     p.waited += queue > 0
@@ -52,15 +52,15 @@ def count_accepted(system: int, pool: int, queue: int, wait: float) -> None:
     if has_flag(system, CALENDAR):
         p.wait_sum += wait
         level = wait_bin(wait)
-    law = head_of(system).short_histogram
+    histogram = head_of(system).short_histogram
     if level >= SHORT_BINS:
-        law, level = head_of(system).long_histogram, level - SHORT_BINS
-    count_at(law, level * head_of(system).J + pool).value += 1
+        histogram, level = head_of(system).long_histogram, level - SHORT_BINS
+    count_at(histogram, level * head_of(system).J + pool).value += 1
 
 
 @kernel
 def wait_bin(wait: float) -> int:
-    """Return the bin of a realised wait: 0 for none, else by octave and linearly within the octave."""
+    """Return the bin of a realised wait: 0 for no wait, else linear within octaves."""
     if wait <= 0.0:
         return 0
     mantissa, exponent = math.frexp(wait)  # wait = mantissa 2^exponent, mantissa in [.5, 1)

@@ -1,1 +1,1 @@
-"""A step of an env, and of a batch of envs."""
+"""Steps and observations of envs, and of batches of envs."""

@@ -1,4 +1,4 @@
-"""A step of an env, and one of a whole batch of envs, which stand side by side."""
+"""A step of an env, and of a batch of envs, whose views are rows of arrays."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from pull_env.kernels.compiler.intrinsics import copy, prefetch_far
+from pull_env.kernels.compiler.intrinsics import copy
 from pull_env.kernels.compiler.jit import entry, kernel, records
 from pull_env.kernels.envs.observe import CHAIN_STEPS, ENTRY_BYTES, VIEW, flag_at, outcome_at, view_at
-from pull_env.kernels.prefetch.batches import LIST_BYTES, ROUTER_BYTES, prefetch_next_events, prefetch_range
+from pull_env.kernels.prefetch.batches import (
+    prefetch_next_events,
+    prefetch_range,
+    prefetch_router,
+    prefetch_state,
+)
 from pull_env.kernels.run import observe_current, transition
 from pull_env.kernels.state import (
     ALWAYS_BYTES,
     CALENDAR,
-    PLACE_BYTES,
-    POOL,
     STEP,
     count_at,
     has_flag,
     head_of,
-    memory_of,
     real_at,
 )
 
-NUMBERS, NUMBER_BYTES = 6, 8  # of every env in an answer
-ENDED, NEEDS_FEED = -1, -2  # why an env did not move
+NUMBERS, NUMBER_BYTES = 6, 8  # per env in an answer, besides observation, mask and flags
+ENDED, NEEDS_FEED = -1, -2  # why an env did not advance
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
-POOL_BYTES = POOL.itemsize
 
 BATCH = np.dtype(
     [
@@ -44,19 +45,19 @@ BATCH = np.dtype(
         # constants
         ("entries", np.int64),  # of an observation
         ("size", np.int64),  # actions of the catalog
-        ("restarts", np.int64),  # 1: an env may act whose episode has ended
+        ("restarts", np.int64),  # 1: an env may step whose episode has ended
     ]
 )
-GROUP = 16  # envs whose answers are written together, soon enough to be at hand still
+GROUP = 16  # envs whose answers are written together, while they are in the cache
 batch_at = records(BATCH)
 
 
 @entry
 def step_env(view: int, chain: int, steps: int) -> int:
-    """Let the env of `view` take a turn by the chain of `steps` steps.
+    """Route the current customer of an env by the chain of its action, and observe.
 
     Returns:
-        How many customers are left to the episode, 0 where it ended with this one. Or why nothing happened:
+        How many customers are left to the episode, 0 if it ended with this one. Or why nothing happened:
         ENDED, the episode had ended before; NEEDS_FEED, the calendar clock must be fed first.
     """
     left = step_unobserved(view, chain, steps)
@@ -67,24 +68,24 @@ def step_env(view: int, chain: int, steps: int) -> int:
 
 @kernel
 def step_unobserved(view: int, chain: int, steps: int) -> int:
-    """Do what `step_env` does, but for the observation."""
-    sight = view_at(view, 0)
-    head = head_of(sight.system)
-    if sight.left == 0:
+    """Do what `step_env` does, without observing."""
+    record = view_at(view, 0)
+    head = head_of(record.system)
+    if record.left == 0:
         return ENDED
-    if has_flag(sight.system, CALENDAR) and head.fed == head.F > 0:  # F = 0: there is nothing more to feed
+    if has_flag(record.system, CALENDAR) and head.fed == head.F > 0:  # F = 0: no more customers
         return NEEDS_FEED
-    transition(sight.system, chain, steps, view)
-    sight.left = sight.left - 1 if head.router >= 0 else 0
-    return int(sight.left)
+    transition(record.system, chain, steps, view)
+    record.left = record.left - 1 if head.router >= 0 else 0
+    return int(record.left)
 
 
 @kernel
 def step_some(batch: int, first: int, last: int, answer: int) -> int:
-    """Let the envs `first` to `last` - 1 of `batch` act, and write what they show at address `answer`.
+    """Step the envs `first` to `last` - 1; write their answers at address `answer`.
 
     Returns:
-        How many ended, or did not move.
+        How many ended, or did not advance.
     """
     it, count = batch_at(batch, 0), 0
     for start in range(first, last, GROUP):
@@ -115,16 +116,19 @@ def chain_of(batch: int, k: int) -> int:
 
 @entry
 def write_all(batch: int, first: int, last: int, answer: Any) -> None:
-    """Write to `answer` what the envs `first` to `last` - 1 of `batch` show."""
+    """Write the state of the envs `first` to `last` - 1 to `answer`."""
     write_answers(batch, first, last, answer.ctypes.data)
 
 
 @kernel
 def write_answers(batch: int, first: int, last: int, answer: int) -> None:
-    """Write what envs show to the arrays that begin at address `answer`: see `envs.batch.layout`."""
+    """Write the state of envs `first` to `last` - 1 to the arrays at address `answer`.
+
+    Their layout is that of `pull_env.envs.batch.layout`.
+    """
     it = batch_at(batch, 0)
-    envs, seen = it.envs, answer + NUMBERS * it.envs * NUMBER_BYTES
-    masks = seen + envs * it.entries * ENTRY_BYTES
+    envs, observations = it.envs, answer + NUMBERS * it.envs * NUMBER_BYTES
+    masks = observations + envs * it.entries * ENTRY_BYTES
     flags = masks + envs * it.size
     for k in range(first, last):
         outcome = outcome_at(view_at(it.views, k).outcome, 0)
@@ -138,15 +142,15 @@ def write_answers(batch: int, first: int, last: int, answer: int) -> None:
         flag_at(flags, envs + k).value = count_at(it.left, k).value == 0
         flag_at(flags, 2 * envs + k).value = 0
     row = it.entries * ENTRY_BYTES
-    copy(seen + first * row, it.observations + first * row, (last - first) * row)
+    copy(observations + first * row, it.observations + first * row, (last - first) * row)
     copy(masks + first * it.size, it.masks + first * it.size, (last - first) * it.size)
 
 
 @kernel
 def first_invalid(batch: int) -> int:
-    """Return the first env of `batch` that cannot act, as many as there are if all can.
+    """Return the first env that cannot step; the number of envs if all can.
 
-    It cannot if its action is none of the catalog, or if its episode has ended and `restarts` is 0.
+    An env cannot if its action is not in the catalog, or if its episode has ended and `restarts` is 0.
     """
     it = batch_at(batch, 0)
     for k in range(it.envs):
@@ -154,22 +158,3 @@ def first_invalid(batch: int) -> int:
         if action < 0 or action >= it.size or (count_at(it.left, k).value == 0 and not it.restarts):
             return k
     return it.envs
-
-
-@kernel
-def prefetch_state(system: int) -> None:
-    """Fetch what is known to be needed when the customer at hand is placed, but for the head."""
-    head = head_of(system)
-    prefetch_range(head.pools, head.J * POOL_BYTES)
-    prefetch_router(system)
-    prefetch_range(memory_of(system, head.router, 0), head.G * head.M * PLACE_BYTES)
-    prefetch_far(head.short_histogram)  # short queues, of all pools
-
-
-@kernel
-def prefetch_router(system: int) -> None:
-    """Fetch what the router at hand knows."""
-    head = head_of(system)
-    router = head.router
-    prefetch_range(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
-    prefetch_range(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)

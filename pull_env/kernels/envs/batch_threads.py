@@ -1,7 +1,7 @@
-"""Tasks of the threads that step a batch, each in a kernel without the interpreter's lock.
+"""Threads that share the steps of a batch, without the interpreter's lock.
 
-Waking a thread takes 10 microseconds, as long as stepping a hundred envs. So a worker that has finished its
-task polls for the next one for a while before it sleeps.
+To wake a thread takes ten microseconds, as long as a hundred envs take to step. So a thread that has done its
+part polls for the next order for a while before it sleeps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TASK_BYTES = TASK.itemsize
 
 @entry
 def submit(tasks: int, count: int, outputs: Any) -> int:
-    """Submit a step of the batch to the `count` threads of `tasks`, if all envs can step.
+    """Submit a step of the batch to the threads of `count` tasks, if all envs can.
 
     Returns:
         The first env that cannot step; else the number of envs, plus 1 for each worker to be woken: the
@@ -52,7 +52,7 @@ def submit(tasks: int, count: int, outputs: Any) -> int:
 
 @entry
 def run_tasks(address: int, spin_limit: int) -> int:
-    """Run the tasks submitted at `address`; sleep after `spin_limit` polls without one.
+    """Run the task submitted at `address`; sleep after `spin_limit` idle polls.
 
     Returns:
         How many envs ended or were not stepped in the last step.
@@ -71,7 +71,7 @@ def run_tasks(address: int, spin_limit: int) -> int:
 
 @entry
 def poll_results(tasks: int, count: int, spin_limit: int) -> int:
-    """Return how many envs of `count` tasks ended or were not stepped; -1: not done in time."""
+    """Return how many envs ended or were not stepped; -1: not done in time."""
     stopped = 0
     for k in range(count):
         while look(tasks + k * TASK_BYTES) == SUBMITTED:

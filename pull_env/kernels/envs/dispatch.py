@@ -1,4 +1,4 @@
-"""The turn of an agent that sees every server and names the one to use.
+"""A step of an env whose agent sees every server and names the one to use.
 
 Layout of the observation: four blocks of n entries: queue lengths, rates, buffers, messages held.
 """
@@ -15,13 +15,13 @@ SERVER_ENTRIES = 4
 
 
 @entry
-def dispatch(system: int, server: int, looks: int, view: int) -> None:
-    """Send the customer at hand to `server`, after `looks` messages; run on to the next, and show it."""
+def dispatch(system: int, server: int, probes: int, view: int) -> None:
+    """Assign the current customer to `server`, at `probes` messages; then observe."""
     head = head_of(system)
     router, before = head.router, messages_sent(system)
-    head.probes += looks
+    head.probes += probes
     if has_flag(system, FAULTS):
-        head.probe_time = 2.0 * head.delay if looks > 0 else 0.0
+        head.probe_time = 2.0 * head.delay if probes > 0 else 0.0
     assign(system, router, server)
     complete_step(system, before, view)
     observe_servers(system, head.router if head.router >= 0 else router, view)
@@ -29,22 +29,20 @@ def dispatch(system: int, server: int, looks: int, view: int) -> None:
 
 @entry
 def observe_servers(system: int, router: int, view: int) -> None:
-    """Write the state of every server, and what `router` holds, to the arrays of `view`: O(n)."""
-    n, room = head_of(system).n, 0
+    """Write all servers, and the messages that `router` holds, to `view`: O(n)."""
+    n, open_servers = head_of(system).n, 0
     for server in range(n):
-        place = server_of(system, server)
-        pool = pool_of(system, place.pool)
-        write(view, server, saturate(float(place.queue), 1.0))
+        record = server_of(system, server)
+        pool = pool_of(system, record.pool)
+        write(view, server, saturate(float(record.queue), 1.0))
         write(view, n + server, pool.rate / view_at(view, 0).fastest)
-        able = is_open(system, server) if has_flag(system, FAULTS) else True
-        write(
-            view, 2 * n + server, saturate(float(pool.buffer), 1.0) if able else 0.0
-        )  # 1 if unlimited: float32
+        accepts = is_open(system, server) if has_flag(system, FAULTS) else True
+        write(view, 2 * n + server, saturate(float(pool.buffer), 1.0) if accepts else 0.0)  # 1 if unlimited
         write(view, 3 * n + server, 1.0 if holds(system, router, server) else 0.0)
-        able &= place.queue < pool.buffer
-        flag_at(view_at(view, 0).mask, server).value = able
-        room += able
-    if room == 0:
+        accepts &= record.queue < pool.buffer
+        flag_at(view_at(view, 0).mask, server).value = accepts
+        open_servers += accepts
+    if open_servers == 0:
         for server in range(n):
             flag_at(view_at(view, 0).mask, server).value = 1
     write_router_and_time(system, view)
@@ -55,5 +53,5 @@ def holds(system: int, router: int, server: int) -> bool:
     """Return whether `router` holds a pull-message of `server`."""
     if head_of(system).threshold == 0:
         return False
-    out = slot_cell(system, router, server).value >= 0
-    return bool(out and (has_flag(system, STALE | FAULTS) or server_of(system, server).holder == router))
+    stored = slot_cell(system, router, server).value >= 0
+    return bool(stored and (has_flag(system, STALE | FAULTS) or server_of(system, server).holder == router))

@@ -1,10 +1,11 @@
-"""What the router at hand knows, as numbers in [0, 1]; for a critic in training, the state of the system too.
+"""What a router knows, as numbers in [0, 1]; for a critic also the system's state.
 
-An env owns a VIEW record. It says where the observation and the mask of real actions are to be written, and
-holds the constants that they need. Layout of the observation: J blocks of POOL_ENTRIES, one block of
-ROUTER_ENTRIES; with the state J blocks of POOL_STATE_ENTRIES and one of STATE_ENTRIES follow.
-`pull_env.simulation.kernel_data.view` names every entry, and has written those that never change, as well as
-the marks of the actions that are always real.
+An env owns a VIEW record. It has the addresses of the observation and of the mask of available actions, and
+the constants that they need. Layout of the observation: J blocks of POOL_ENTRIES, one of ROUTER_ENTRIES; with
+the state also J blocks of POOL_STATE_ENTRIES and one of STATE_ENTRIES. `pull_env.simulation.kernel_data.view`
+names every entry, and writes in advance those that never change and the mask of always available actions.
+
+An action is available if it does what it says, rather than what it falls back on.
 """
 
 from __future__ import annotations
@@ -24,18 +25,21 @@ from pull_env.kernels.state import (
 POOL_ENTRIES, ROUTER_ENTRIES = 9, 4
 POOL_CONSTANTS = 3  # the first entries of a pool
 POOL_STATE_ENTRIES, STATE_ENTRIES = 5, 4
-CHAIN_STEPS = 2  # steps of an action: what it means, and the step to fall back on
+CHAIN_STEPS = 2  # steps of an action: what it means, and what it falls back on
 
 VIEW = np.dtype(
     [
         # addresses
-        ("system", np.int64),  # the head of the system in view
+        ("system", np.int64),  # the handle
         ("observation", np.int64),  # (entries,) float32
-        ("mask", np.int64),  # (actions,) int8  1: the action means now what it says
+        ("mask", np.int64),  # (actions,) int8  1: available
         ("outcome", np.int64),  # (1,) OUTCOME
         ("chains", np.int64),  # (actions, CHAIN_STEPS) STEP
-        ("conditional", np.int64),  # (doubts,) CONDITIONAL_ACTION
-        ("nominal_gaps", np.int64),  # (R,) float64  nominal mean time between a router's arrivals, in ticks
+        ("conditional", np.int64),  # (conditional_count,) CONDITIONAL_ACTION
+        (
+            "nominal_gaps",
+            np.int64,
+        ),  # (R,) float64  nominal mean time steps between a router's arrivals
         ("pool_scalings", np.int64),  # (J,) POOL_SCALING
         # constants
         ("actions", np.int64),
@@ -46,35 +50,35 @@ VIEW = np.dtype(
         ("message_price", np.float64),
         ("block_price", np.float64),
         # the episode
-        ("left", np.int64),  # customers until its end; 0: it has ended, or not begun
+        ("left", np.int64),  # customers left; 0: it has ended, or not begun
     ],
     align=True,
 )
 
-POOL_SCALING = np.dtype(  # how a pool is observed
+POOL_SCALING = np.dtype(  # scales of a pool's entries
     [
-        # what is observed as 1/2
+        # values observed as 1/2
         ("held", np.float64),  # messages
         ("queue", np.float64),  # remembered
-        ("age", np.float64),  # in ticks, of that memory, and of messages
-        ("answer", np.float64),  # recent mean wait by probes, in time units
-        # the rows of the doubtful actions that mean this pool
+        ("age", np.float64),  # of that memory, and of messages; in time steps
+        ("answer", np.float64),  # recent mean wait by answers, in time units
+        # the rows of conditional actions of this pool
         ("first", np.int64),
         ("end", np.int64),
     ]
 )
 
-# An action that is not always real, and what it needs: one of these bits is enough.
+# An action that is not always available, and the bits of which one is enough.
 CONDITIONAL_ACTION = np.dtype([("action", np.int64), ("needs", np.int64)])
-HELD, KNOWN, ANNOUNCED = 1, 2, 4  # a message; a remembered server; a server that announced itself last
+HELD, KNOWN, ANNOUNCED = 1, 2, 4  # a message; a remembered server; an announcement ever
 
 OUTCOME = np.dtype(
     [
         ("cost", np.float64),  # of the step: wait or blocking, and messages
-        ("wait", np.float64),  # of the customer placed; 0 if it was blocked
-        ("lost", np.bool_),  # whether it was blocked, or will be lost with a server that fails
+        ("wait", np.float64),  # of the customer; 0 if it was blocked
+        ("lost", np.bool_),  # it was blocked, or will be lost with a failing server
         ("messages", np.int64),  # sent from its arrival to the next one
-        ("router", np.int64),  # now asked; -1: the customers have come to an end
+        ("router", np.int64),  # the current one; -1: customers ran out
         ("time", np.float64),  # now, in time units
     ],
     align=True,
@@ -88,27 +92,27 @@ entry_at, flag_at = records(np.dtype([("value", np.float32)])), records(np.dtype
 
 @entry
 def observe(system: int, router: int, view: int) -> None:
-    """Write what `router` sees now to the arrays of `view`: O(J), and O(R) more with the state.
+    """Write what `router` observes to the arrays of `view`.
 
-    `router` is the one at hand, or the last one asked where the customers have come to an end.
+    `router` is the current one or, after a trace has ended, the last one. O(J), with the state O(J + R).
     """
-    sight, able, any_able, end = view_at(view, 0), 0, 0, 0
+    record, available, any_pool, end = view_at(view, 0), 0, 0, 0
     for pool in range(head_of(system).J):
-        aspect = pool_scaling_at(sight.pool_scalings, pool)
-        able, end = observe_pool(system, router, pool, view), aspect.end
-        mark_conditional_actions(view, aspect.first, end, able)
-        any_able |= able
-    any_able |= ANNOUNCED if router_of(system, router).last_announced >= 0 else 0
-    mark_conditional_actions(view, end, sight.conditional_count, any_able)
+        scaling = pool_scaling_at(record.pool_scalings, pool)
+        available, end = observe_pool(system, router, pool, view), scaling.end
+        mark_conditional_actions(view, scaling.first, end, available)
+        any_pool |= available
+    any_pool |= ANNOUNCED if router_of(system, router).last_announced >= 0 else 0
+    mark_conditional_actions(view, end, record.conditional_count, any_pool)
     observe_router(system, router, view)
-    if sight.with_state:
+    if record.with_state:
         observe_state(system, router, view)
     write_router_and_time(system, view)
 
 
 @kernel
 def write_router_and_time(system: int, view: int) -> None:
-    """Write who is asked now, and when."""
+    """Write the current router and time to the outcome."""
     head, outcome = head_of(system), outcome_at(view_at(view, 0).outcome, 0)
     outcome.router = head.router
     outcome.time = head.now * head.time_step
@@ -123,18 +127,18 @@ def write(view: int, k: int, value: float) -> None:
 @kernel
 def saturate(value: float, half: float) -> float:
     """Map [0, inf] to [0, 1], and `half` to 1/2: value / (half + value)."""
-    return 1.0 - half / (half + value)  # a server known from the start was last heard of an infinite time ago
+    return 1.0 - half / (half + value)  # not the quotient: with COMPLETE an age may be infinite
 
 
 @kernel
 def observe_pool(system: int, router: int, pool: int, view: int) -> int:
-    """Write what `router` knows of `pool`; its size, rate and buffer are written already.
+    """Write what `router` knows of `pool`, except its size, rate and buffer.
 
     Returns:
         The bits HELD and KNOWN.
     """
     mine, half = refresh_best(system, router, pool), pool_scaling_at(view_at(view, 0).pool_scalings, pool)
-    able = (HELD if mine.held > 0 else 0) | (KNOWN if mine.best_entry >= 0 else 0)
+    available = (HELD if mine.held > 0 else 0) | (KNOWN if mine.best_entry >= 0 else 0)
     held, answer, idle = float(mine.held), mine.probed_wait, mine.probed_idle
     queue = float(mine.best_queue) if mine.best_entry >= 0 else np.inf
     age = head_of(system).now - mine.best_time if mine.best_entry >= 0 else np.inf
@@ -149,53 +153,53 @@ def observe_pool(system: int, router: int, pool: int, view: int) -> int:
     entry_at(entries, 5).value = (
         saturate(head_of(system).now - mine.mean_received, half.age) if mine.held > 0 else 1.0
     )
-    return able
+    return available
 
 
 @kernel
 def observe_router(system: int, router: int, view: int) -> None:
-    """Write what `router` knows beyond the pools; the price of a message and the load are written already."""
+    """Write what `router` knows besides pools, except the message price and the load."""
     own, at = router_of(system, router), head_of(system).J * POOL_ENTRIES
     gap, recent, empty = (
         real_at(view_at(view, 0).nominal_gaps, router).value,
         own.recent_gap,
         own.recent_empty,
     )
-    write(view, at, saturate(gap, recent) if gap < np.inf else 0.5)  # infinite: nobody ever arrives
+    write(view, at, saturate(gap, recent) if gap < np.inf else 0.5)  # infinite: no arrivals
     write(view, at + 1, empty)
 
 
 @kernel
 def observe_state(system: int, router: int, view: int) -> None:
-    """Write what only a simulator sees."""
+    """Write what only a simulator can see."""
     head = head_of(system)
     at = head.J * POOL_ENTRIES + ROUTER_ENTRIES
     for pool in range(head.J):
         size = pool_of(system, pool).size
         for queue in range(POOL_STATE_ENTRIES):
             servers = count_above(head.by_queue, pool, queue)
-            if queue + 1 < POOL_STATE_ENTRIES:  # the last entry counts all longer queues as well
+            if queue + 1 < POOL_STATE_ENTRIES:  # the last entry includes all longer queues
                 servers -= count_above(head.by_queue, pool, queue + 1)
             write(view, at + pool * POOL_STATE_ENTRIES + queue, servers / size)
     at += head.J * POOL_STATE_ENTRIES
-    out, starved = 0, 0
+    total, without = 0, 0
     for other in range(head.R):
         held = router_of(system, other).held
-        out += held
-        starved += held == 0
-    write(view, at, starved / head.R)
-    write(view, at + 1, router_of(system, router).held / max(out, 1))
+        total += held
+        without += held == 0
+    write(view, at, without / head.R)
+    write(view, at + 1, router_of(system, router).held / max(total, 1))
     write(view, at + 2, head.phase)
     write(view, at + 3, head.closed_servers / head.n)
 
 
 @kernel
-def mark_conditional_actions(view: int, first: int, end: int, able: int) -> None:
-    """Write the marks of the doubtful actions `first` to `end` - 1: 0 where none of their needs is in `able`.
+def mark_conditional_actions(view: int, first: int, end: int, available: int) -> None:
+    """Mark whether the conditional actions `first` to `end` - 1 are available.
 
-    There one would only do what it falls back on.
+    An action is if one of the bits it needs is in `available`.
     """
-    mask, doubtful = view_at(view, 0).mask, view_at(view, 0).conditional
+    mask, actions = view_at(view, 0).mask, view_at(view, 0).conditional
     for k in range(first, end):
-        doubt = conditional_action_at(doubtful, k)
-        flag_at(mask, doubt.action).value = (doubt.needs & able) != 0
+        action = conditional_action_at(actions, k)
+        flag_at(mask, action.action).value = (action.needs & available) != 0

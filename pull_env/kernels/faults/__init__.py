@@ -1,1 +1,1 @@
-"""What only systems with faults or slow messages do."""
+"""What happens only with faults or slow messages; reached by `entry.call_faults`."""

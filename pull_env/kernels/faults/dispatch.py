@@ -1,4 +1,4 @@
-"""All that only troubled systems do, behind one entry: see `aside`."""
+"""The operations behind `entry.call_faults`, and the processing of events."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from pull_env.kernels.state import (
 
 @entry
 def dispatch_operation(system: int, what: int, first: int, second: int) -> float:
-    """Do what `what` names, with its arguments, and return what it gives."""
+    """Dispatch operation `what` and return its result, 0 if it has none."""
     result = 0.0
     if what == PROCESS_EVENT:
         process_event(system)
@@ -64,7 +64,7 @@ def dispatch_operation(system: int, what: int, first: int, second: int) -> float
 
 @kernel
 def process_event(system: int) -> None:
-    """Let the next event happen that is no departure."""
+    """Process the next event that is not a departure."""
     event = event_at(head_of(system).events, pop_event(system))
     kind, server, router, number = event.kind, event.server, event.router, event.number
     if kind == PULL_ARRIVES:
@@ -85,9 +85,9 @@ def process_event(system: int) -> None:
 
 @kernel
 def best_open_server(system: int, rank: int) -> int:
-    """Return the best server of those that accept customers, a random one of equals: O(n).
+    """Return the best server of those that accept customers, ties at random: O(n).
 
-    Of all, as empty, if none does.
+    If none does, all are equal.
     """
     n, least, speed, ties = head_of(system).n, math.inf, 0.0, 0
     for server in range(n):
@@ -106,7 +106,7 @@ def best_open_server(system: int, rank: int) -> int:
 
 @kernel
 def server_merit(system: int, server: int, rank: int) -> tuple[float, float]:
-    """Return what a server is compared by: smaller first value, then larger second."""
+    """Return the merit of a server: least value first, then highest rate."""
     if not is_open(system, server):
         return math.inf, 0.0
     rate = pool_of(system, server_of(system, server).pool).rate

@@ -1,6 +1,7 @@
-"""What only troubled systems do, called by its address: so that others need not compile it.
+"""The entry to everything that only runs with FAULTS do.
 
-It is more than a third of all that the loop of a policy can do, and would cost every first run two seconds.
+It is called by its address, so that other runs need not compile it: it is more than a third of all code that
+the loop of a policy can reach, and would cost every first run two seconds.
 """
 
 from __future__ import annotations
@@ -14,5 +15,5 @@ PROCESS_EVENT, START_ANNOUNCEMENT, SEND_REMOVE, PLAN_SERVICE, PROBE_SERVER, BEST
 
 @kernel
 def call_faults(system: int, what: int, first: int, second: int) -> float:
-    """Do one of the things that `troubles.troubles` names, with what it takes and returns."""
+    """Call `dispatch.dispatch_operation` with operation `what` and its arguments."""
     return float(call(head_of(system).fault_entry, system, what, first, second))

@@ -1,8 +1,8 @@
-"""What happens in a troubled system besides arrivals and departures: a heap of events, by time and order.
+"""Events other than arrivals and departures, in a heap by time.
 
-A key of the heap is the order in which events were scheduled, and below it, in CELL_BITS, where the event
-lies in the array of events. Python gives that room, since nothing is allocated here; an event for which there
-is none is counted, and the run is void.
+Ties go to the event scheduled first: a key of the heap is the number of events scheduled before, and below
+it, in CELL_BITS, the event's cell in the array of events. Python provides the cells, since kernels never
+allocate; an event without a cell is counted as overflow, and the run is invalid.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.heap import pop, push
 from pull_env.kernels.state import event_at, head_of, heap_at
 
-CELL_BITS = 24  # at most so many events may be pending; 2^39 can be scheduled
+CELL_BITS = 24  # at most 2^24 events may be pending, and 2^39 be scheduled
 
 
 @kernel
 def schedule(system: int, due: float, kind: int, server: int, router: int, number: int) -> None:
-    """Let an event happen at `due`; at inf it never does."""
+    """Schedule an event at `due`; infinity schedules nothing."""
     head = head_of(system)
     if due == math.inf:
         return
@@ -43,7 +43,10 @@ def next_event_time(system: int) -> float:
 
 @kernel
 def pop_event(system: int) -> int:
-    """Go to the time of the next event, free its cell, and return where it lies; it stays readable there."""
+    """Advance to the next event, free its cell, and return the cell.
+
+    The event stays readable until the next one is scheduled.
+    """
     head = head_of(system)
     head.now = heap_at(head.event_heap, 0).due
     cell = heap_at(head.event_heap, 0).key & ((1 << CELL_BITS) - 1)

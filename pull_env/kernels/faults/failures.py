@@ -1,4 +1,4 @@
-"""What happens when servers fail and return, pools are drained and added, and routers restart."""
+"""Servers fail and return, pools are drained and added, routers restart."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pull_env.kernels.state import (
 
 @entry
 def start_faults(system: int) -> None:
-    """Schedule what will happen in a system just started, where all servers are up and announced."""
+    """Schedule the first faults of a system just started, all servers being up."""
     head = head_of(system)
     head.fault_key = bits(system, FAULT_STREAM)
     for server in range(head.n):
@@ -56,7 +56,10 @@ def start_faults(system: int) -> None:
 
 @kernel
 def switch_server(system: int, server: int) -> None:
-    """Let `server` fail, which tells nobody, or return, when it announces itself if it is available."""
+    """Let `server` fail, unnoticed by routers, or return.
+
+    If it is available on its return, it announces itself.
+    """
     health = health_of(system, server)
     health.period += 1
     health.period_end += up_or_down_time(system, server, health.period)
@@ -72,9 +75,9 @@ def switch_server(system: int, server: int) -> None:
 
 @kernel
 def announce_if_available(system: int, server: int) -> None:
-    """Let a server that may accept customers again announce itself if it is available."""
-    spot, threshold = server_of(system, server), head_of(system).threshold
-    if threshold > 0 and spot.holder < 0 and spot.queue < threshold and is_open(system, server):
+    """Announce `server`, which may accept customers again, if it is available."""
+    record, threshold = server_of(system, server), head_of(system).threshold
+    if threshold > 0 and record.holder < 0 and record.queue < threshold and is_open(system, server):
         announce(system, server)
 
 
@@ -90,7 +93,7 @@ def open_pool(system: int, pool: int) -> None:
 
 @kernel
 def close_pool(system: int, pool: int) -> None:
-    """Drain a pool: its servers accept nothing more, and withdraw messages where that is the protocol."""
+    """Drain a pool: its servers accept no more customers, and end their announcements."""
     condition_of(system, pool).open = 0
     first = pool_of(system, pool).start
     for server in range(first, first + pool_of(system, pool).size):
@@ -105,7 +108,7 @@ def close_pool(system: int, pool: int) -> None:
 
 @kernel
 def schedule_restart(system: int, router: int, number: int) -> None:
-    """Schedule the next restart of `router`, `number` of which are over."""
+    """Schedule the next restart of `router` after `number` restarts."""
     head = head_of(system)
     if head.restart < math.inf:
         time = exponential(system, RESTARTS, router, number) * head.restart
@@ -114,15 +117,15 @@ def schedule_restart(system: int, router: int, number: int) -> None:
 
 @kernel
 def restart_router(system: int, router: int, number: int) -> None:
-    """Let `router` forget its messages, its memory, and what probes taught it."""
+    """Let `router` forget its messages, its memory, and what it learned from probes."""
     for pool in range(head_of(system).J):
         mine = list_of(system, router, pool)
         while mine.held > 0:
             delete(system, router, held_server_cell(system, router, pool, mine.held - 1).value)
         mine.probed_wait = mine.probed_idle = 0.0
         if has_flag(system, KEEP_HISTORY):
-            law = history_of(system, router, pool)
-            law.count, law.reservation = 0, 0.0
+            history = history_of(system, router, pool)
+            history.count, history.reservation = 0, 0.0
     router_of(system, router).last_announced = -1
     forget_all(system, router)
     schedule_restart(system, router, number + 1)

@@ -1,7 +1,7 @@
-"""Messages of a troubled system: they take time, get lost, overtake each other, and may come too late.
+"""Messages that take time, get lost, overtake each other, and may arrive too late.
 
-A server knows when it announced itself and to whom (`holder`), not what that router holds. A message without
-delay is there at once; with no delay and no loss all is as in a system without trouble, to the bit.
+A server knows when and to whom (`holder`) it announced itself, not what that router holds. A message without
+delay arrives at once: with no delay and no loss, results are bit-identical to those without FAULTS.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNIT = 2.0**-32
 
 @kernel
 def message_time(system: int) -> float:
-    """Return how long a message takes that is sent now; inf: it gets lost."""
+    """Return how long a message sent now takes; inf: it gets lost."""
     head = head_of(system)
     if head.loss == np.uint64(0) and not head.random_delay:
         return float(head.delay)
@@ -44,7 +44,7 @@ def message_time(system: int) -> float:
 
 @kernel
 def start_announcement(system: int, router: int, server: int) -> None:
-    """Let `server` announce itself to `router`."""
+    """Announce `server` to `router`."""
     server_of(system, server).holder = router
     health_of(system, server).announcement += 1
     send_pull(system, router, server)
@@ -52,7 +52,7 @@ def start_announcement(system: int, router: int, server: int) -> None:
 
 @kernel
 def send_pull(system: int, router: int, server: int) -> None:
-    """Send the pull-message of the present announcement of `server`, or send it again."""
+    """Send, or send again, the pull-message of the current announcement of `server`."""
     head, number = head_of(system), health_of(system, server).announcement
     time = message_time(system)
     if time == 0.0:
@@ -65,13 +65,13 @@ def send_pull(system: int, router: int, server: int) -> None:
 
 @kernel
 def is_current(system: int, router: int, server: int, number: int) -> bool:
-    """Return whether the announcement of this number, of `server` to `router`, still holds."""
+    """Return whether announcement `number` of `server` to `router` is up to date."""
     return server_of(system, server).holder == router and health_of(system, server).announcement == number
 
 
 @kernel
 def receive_pull(system: int, router: int, server: int, number: int) -> None:
-    """Let a pull-message come to `router`; the server will repeat it where it does so."""
+    """Store a pull-message that arrives at `router`; schedule its repetition."""
     head = head_of(system)
     store(system, router, server)
     if is_current(system, router, server, number):
@@ -82,7 +82,7 @@ def receive_pull(system: int, router: int, server: int, number: int) -> None:
 
 @kernel
 def repeat_pull(system: int, router: int, server: int, number: int) -> None:
-    """Let `server` announce itself again to the same router, if nothing has changed since it did."""
+    """Repeat the pull-message of `server`, unless its announcement has ended."""
     if is_current(system, router, server, number):
         head_of(system).pulls += 1
         send_pull(system, router, server)
@@ -100,25 +100,25 @@ def send_remove(system: int, router: int, server: int) -> None:
 
 @kernel
 def receive_remove(system: int, router: int, server: int) -> None:
-    """Let a remove-message come to `router`, which may hold no message of `server`."""
+    """Delete the message of `server` at `router`, which may not hold it."""
     if slot_cell(system, router, server).value >= 0:
         delete(system, router, server)
 
 
 @kernel
 def probe_server(system: int, server: int, one_by_one: bool) -> bool:
-    """Ask `server` for its length; return whether it answers in time. The customer at hand waits for it.
+    """Probe `server`; return whether it answers in time.
 
-    A server that accepts nothing does not answer. Servers are asked one by one where the next answer may not
-    be needed, else all at once.
+    The current customer waits for the answer; a closed server gives none. Probes are sent one by one if the
+    next one may not be needed, else all at once.
     """
     head = head_of(system)
     head.probes += 1
-    there, time, answers = message_time(system), head.timeout, False
-    if there < math.inf and is_open(system, server):
+    request, time, answers = message_time(system), head.timeout, False
+    if request < math.inf and is_open(system, server):
         head.probes += 1
-        back = message_time(system)
-        answers = there + back <= head.timeout
-        time = there + back if answers else time
+        reply = message_time(system)
+        answers = request + reply <= head.timeout
+        time = request + reply if answers else time
     head.probe_time = head.probe_time + time if one_by_one else max(head.probe_time, time)
     return answers

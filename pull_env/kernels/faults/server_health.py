@@ -1,7 +1,7 @@
-"""When servers of a troubled system fail, return, or are slow: fixed by the key of the run.
+"""When servers fail, return, or are slow: a function of the key of the run.
 
-So failures are the same for all policies on one seed, and the future of a server is known when a customer
-joins it: as it is FCFS, its wait and its service are fixed then, stops included.
+So failures are the same for all policies on one seed, and a server's future is known when a customer joins:
+as service is FCFS, its wait and its service time, interruptions included, are fixed at that moment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pull_env.kernels.state import (
 
 FAILURES, SLOWNESS, RESTARTS = range(3)  # processes of alternating periods, numbered from 0
 PROCESSES = 3
-MOST_TRIES = 1000  # after so many interruptions a service that starts anew each time is resumed
+MOST_TRIES = 1000  # a service that starts over at each interruption is resumed after so many
 U = np.uint64
 GOLDEN, FIRST, SECOND = U(0x9E3779B97F4A7C15), U(0xBF58476D1CE4E5B9), U(0x94D049BB133111EB)
 S11, S27, S30, S31 = U(11), U(27), U(30), U(31)
@@ -32,7 +32,7 @@ S11, S27, S30, S31 = U(11), U(27), U(30), U(31)
 
 @kernel
 def mix(word: np.uint64) -> np.uint64:
-    """Return 64 bits that look random: the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    """Return 64 mixed bits: the finaliser of splitmix64 (Steele, Lea, Flood 2014)."""
     word = (word ^ (word >> S30)) * FIRST
     word = (word ^ (word >> S27)) * SECOND
     return word ^ (word >> S31)
@@ -40,14 +40,14 @@ def mix(word: np.uint64) -> np.uint64:
 
 @kernel
 def exponential(system: int, process: int, item: int, period: int) -> float:
-    """Return an exponential number of mean 1 for a period of a process of a server or router."""
+    """Return the exponential number, mean 1, of a period of a process of an item."""
     drawn = mix(mix(head_of(system).fault_key + U(item * PROCESSES + process) * GOLDEN) + U(period) * GOLDEN)
     return -math.log((float(drawn >> S11) + 1.0) * 2.0**-53)
 
 
 @kernel
 def up_or_down_time(system: int, server: int, period: int) -> float:
-    """Return how long a period of `server` lasts in which it is up, or one of odd number, down."""
+    """Return the length of a period of `server`: up, or if `period` is odd, down."""
     condition = condition_of(system, server_of(system, server).pool)
     mean = condition.down if period & 1 else condition.up
     return exponential(system, FAILURES, server, period) * mean if mean < math.inf else math.inf
@@ -55,7 +55,7 @@ def up_or_down_time(system: int, server: int, period: int) -> float:
 
 @kernel
 def speed_time(system: int, server: int, period: int) -> float:
-    """Return how long a period of `server` lasts in which it is fast, or one of odd number, slow."""
+    """Return the length of a period of `server`: normal, or if `period` is odd, slow."""
     condition = condition_of(system, server_of(system, server).pool)
     mean = condition.slow if period & 1 else condition.normal
     return exponential(system, SLOWNESS, server, period) * mean if mean < math.inf else math.inf
@@ -70,13 +70,18 @@ def is_open(system: int, server: int) -> bool:
 
 
 @kernel
-def plan_service(system: int, server: int, found: int) -> float:
-    """Return when the customer at hand will start its service at `server`, where it found `found` customers.
+def plan_service(system: int, server: int, queue: int) -> float:
+    """Return when the current customer will start service at `server`.
 
-    How long it will be in service is written to `head.service`; to `head.doomed`, if it will be lost there.
+    Its service time is written to `head.service`, and whether it will be lost to `head.doomed`.
+
+    Args:
+        system: The handle.
+        server: Index.
+        queue: Its length when the customer arrived.
     """
     head, health = head_of(system), health_of(system, server)
-    starts = head.now if found == 0 else work_of(system, server).work_end
+    starts = head.now if queue == 0 else work_of(system, server).work_end
     service = (
         service_duration(system, server, starts, head.size) if starts < loss_time(system, server) else 0.0
     )
@@ -91,7 +96,7 @@ def plan_service(system: int, server: int, found: int) -> float:
 
 @kernel
 def loss_time(system: int, server: int) -> float:
-    """Return when those who are at `server` now will be lost with it; inf where they are not."""
+    """Return when the customers now at `server` will be lost with it; inf: never."""
     return (
         health_of(system, server).period_end if head_of(system).failure_fate == CUSTOMERS_LOST else math.inf
     )
@@ -99,12 +104,13 @@ def loss_time(system: int, server: int) -> float:
 
 @kernel
 def service_duration(system: int, server: int, starts: float, need: float) -> float:
-    """Return how long `server` takes from `starts` for a requirement, its stops and slow periods included.
+    """Return how long `server` takes, from `starts`, for a requirement of `need`.
 
-    The periods at the end of its work are kept, as its next customer starts no sooner.
+    Interruptions and slow periods are included. The periods at the end of its work are kept, as its next
+    customer starts no earlier.
 
     Returns:
-        That time; inf: it will fail before, and its customers will be lost.
+        That time; inf: the server fails before, and its customers are lost.
     """
     head, health = head_of(system), health_of(system, server)
     pool = server_of(system, server).pool

@@ -1,4 +1,4 @@
-"""Memory that a system will need is fetched while others take their turns: random numbers tell what it is."""
+"""Prefetching in a batch of envs: the memory of the next envs, while one advances."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from pull_env.kernels.state import (
     INTEGER,
     LIST,
     MESSAGE_STREAM,
+    PLACE_BYTES,
     POLICY_STREAM,
+    POOL,
     ROUTER,
     SERVER,
     TAKE,
     head_of,
+    memory_of,
     pool_of,
     step_at,
 )
 
-ROUTER_BYTES, LIST_BYTES = ROUTER.itemsize, LIST.itemsize
+POOL_BYTES, ROUTER_BYTES, LIST_BYTES = POOL.itemsize, ROUTER.itemsize, LIST.itemsize
 SERVER_BYTES, INTEGER_BYTES = SERVER.itemsize, INTEGER.itemsize
 
 
@@ -40,22 +43,41 @@ def prefetch_range(address: int, size: int) -> None:
 
 
 @kernel
+def prefetch_state(system: int) -> None:
+    """Fetch what routing the current customer needs, except the head."""
+    head = head_of(system)
+    prefetch_range(head.pools, head.J * POOL_BYTES)
+    prefetch_router(system)
+    prefetch_range(memory_of(system, head.router, 0), head.G * head.M * PLACE_BYTES)
+    prefetch_far(head.short_histogram)  # short queues, of all pools
+
+
+@kernel
+def prefetch_router(system: int) -> None:
+    """Fetch what the current router knows."""
+    head = head_of(system)
+    router = head.router
+    prefetch_range(head.routers + router * ROUTER_BYTES, ROUTER_BYTES)
+    prefetch_range(head.lists + router * head.J * LIST_BYTES, head.J * LIST_BYTES)
+
+
+@kernel
 def prefetch_next_events(system: int, chain: int) -> None:
-    """Fetch what the next random numbers point at, where it is known what they will be used for."""
-    if head_of(system).router >= 0:  # a trace may have ended
+    """Fetch what the next random numbers refer to, where their use is known."""
+    if head_of(system).router >= 0:  # else a trace has ended
         prefetch_choice(system, chain)
         prefetch_next_service(system)
 
 
 @kernel
 def prefetch_next_service(system: int) -> None:
-    """Fetch the server whose clock ticks next, and who gets its message, if that is what happens next."""
+    """Fetch the server of the next time step, and who gets its message, if any."""
     head, drawn = head_of(system), peek(system, ARRIVAL_STREAM)
     if drawn & LOW < head.arrival_threshold:
         return
     pool = pool_of_service(system, drawn & LOW)
-    place = pool_of(system, pool)
-    prefetch(head.servers + (place.start + below(drawn >> HALF, place.size)) * SERVER_BYTES)
+    record = pool_of(system, pool)
+    prefetch(head.servers + (record.start + below(drawn >> HALF, record.size)) * SERVER_BYTES)
     if head.threshold > 0:
         router = below(peek(system, MESSAGE_STREAM) & LOW, head.R)
         prefetch(head.routers + router * ROUTER_BYTES)
@@ -64,17 +86,11 @@ def prefetch_next_service(system: int) -> None:
 
 @kernel
 def prefetch_choice(system: int, chain: int) -> None:
-    """Fetch the server that the first step at `chain` draws, or the slot of the message that it takes."""
+    """Fetch the server that the first step at `chain` picks, or the slot it takes."""
     head, step, drawn = head_of(system), step_at(chain, 0), peek(system, POLICY_STREAM)
-    if step.kind == TAKE and held(system, step.pool) > 0:
-        k = below(drawn & LOW, held(system, step.pool))
+    if step.kind == TAKE and messages_held(system, head.router, step.pool) > 0:
+        k = below(drawn & LOW, messages_held(system, head.router, step.pool))
         prefetch(head.slots + kth_slot(system, head.router, step.pool, k) * INTEGER_BYTES)
     else:
         pool = step.pool if step.pool >= 0 else pool_by_capacity(system, drawn >> HALF)
         prefetch(head.servers + pick_server_in_pool(system, pool, drawn) * SERVER_BYTES)
-
-
-@kernel
-def held(system: int, pool: int) -> int:
-    """Return how many messages of `pool` (-1: of all) the router at hand holds."""
-    return messages_held(system, head_of(system).router, pool)

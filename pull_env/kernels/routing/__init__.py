@@ -1,1 +1,1 @@
-"""What a router does for the customer at hand, and what it remembers."""
+"""What a router does for the current customer, and what it remembers."""

@@ -1,8 +1,8 @@
-"""Items sorted by a small integer that moves by one: servers by queue length, routers by messages held.
+"""Items sorted by a small integer that changes by one, in O(1).
 
-A level's items stand side by side in `order`, so that the step to the next level is one swap with the end of
-the block. Levels beyond the last one kept count as the last. An index is known by the address of its INDEX
-record.
+Used for servers by queue length and routers by messages held. The items of a level are side by side in
+`order`, so that moving one to the next level is a swap with the end of its block. Levels beyond the last one
+kept count as the last. An index is known by the address of its INDEX record.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pull_env.kernels.state import count_at, index_at, integer_at
 
 @kernel
 def count_above(index: int, group: int, level: int) -> int:
-    """Return how many items of `group` stand at `level` or higher."""
+    """Return how many items of `group` are at `level` or higher."""
     it = index_at(index, 0)
     return integer_at(it.above, group * (it.levels + 1) + level).value
 
 
 @kernel
 def _swap(index: int, item: int, target: int) -> None:
-    """Let `item` change places with whatever stands at position `target`."""
+    """Swap `item` with the item at position `target`."""
     it = index_at(index, 0)
     source = integer_at(it.position, item).value
     other = integer_at(it.order, target).value
@@ -30,7 +30,7 @@ def _swap(index: int, item: int, target: int) -> None:
 
 @kernel
 def raise_level(index: int, group: int, end: int, item: int, level: int) -> None:
-    """Move `item` from `level` to `level` + 1; the group's items end before position `end`."""
+    """Move `item` from `level` to `level` + 1; its group ends before position `end`."""
     it = index_at(index, 0)
     if level + 1 >= it.levels:
         return
@@ -61,13 +61,13 @@ def lowest_level(index: int, group: int) -> int:
 
 @kernel
 def count_lowest(index: int, group: int) -> int:
-    """Return how many items of `group` stand at its lowest level."""
+    """Return how many items of `group` are at its lowest level."""
     level = lowest_level(index, group)
     return count_above(index, group, level) - count_above(index, group, level + 1)
 
 
 @kernel
 def pick_lowest(index: int, group: int, end: int, k: int) -> int:
-    """Return the k-th item of the group's lowest level, in the order of the index."""
+    """Return the k-th item at the lowest level of `group`, in the order of the index."""
     first = end - count_above(index, group, lowest_level(index, group))
     return integer_at(index_at(index, 0).order, first + k).value

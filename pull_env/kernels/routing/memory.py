@@ -1,10 +1,10 @@
-"""What a router remembers: the servers whose length it learned last, that length, and when.
+"""What a router remembers: servers, the queue length each last reported, and when.
 
-It has M places in each group, which is a pool or all servers; or it remembers every server from the start,
-each in a place of its own. An answer, or a pull-message taken, is knowledge; an assignment adds one to a
-length that is remembered. The servers in a group's places lie side by side, then their lengths, then the
-times, so that one instruction looks at LANES of them. Times are compared by their bits, which as integers are
-in the same order: no time is negative, but for -inf where a place is empty.
+Each group (a pool, or all servers) has M entries; with COMPLETE a router remembers every server from the
+start, entry k being that of server k. Answers and used pull-messages are recorded; an assignment adds one to
+a remembered length. Servers, lengths and times are separate vectors, so that one instruction handles LANES
+entries. Times are compared by their bits, which order like integers: no time is negative, except -inf in an
+empty entry.
 """
 
 from __future__ import annotations
@@ -39,87 +39,90 @@ from pull_env.kernels.state import (
     server_of,
 )
 
-SHORT, LONG = 4, 8  # bytes of a server or a length, and of a time
+INT_BYTES, FLOAT_BYTES = 4, 8  # of a server or a queue length, and of a time
 LATEST = (1 << 63) - 1
-UNKNOWN = -2  # the best place of a memory that has changed
+UNKNOWN = -2  # `best_entry` of a memory that has changed
 
 
 @kernel
 def queues_address(system: int, row: int) -> int:
-    """Return the address of the lengths of the memory at address `row`."""
-    return row + head_of(system).M * SHORT
+    """Return the address of the queue lengths of the memory at address `row`."""
+    return row + head_of(system).M * INT_BYTES
 
 
 @kernel
 def times_address(system: int, row: int) -> int:
     """Return the address of the times of the memory at address `row`."""
-    return row + head_of(system).M * LONG
+    return row + head_of(system).M * FLOAT_BYTES
 
 
 @kernel
-def queue_at(system: int, row: int, place: int) -> Any:
-    """Return the cell of the length in a place."""
-    return integer_at(queues_address(system, row), place)
+def queue_at(system: int, row: int, entry: int) -> Any:
+    """Return the cell of the queue length of an entry."""
+    return integer_at(queues_address(system, row), entry)
 
 
 @kernel
-def time_at(system: int, row: int, place: int) -> Any:
-    """Return the cell of the time in a place."""
-    return real_at(times_address(system, row), place)
+def time_at(system: int, row: int, entry: int) -> Any:
+    """Return the cell of the time of an entry."""
+    return real_at(times_address(system, row), entry)
 
 
 @kernel
 def find_entry(system: int, row: int, server: int) -> int:
-    """Return the place of `server`, -1 if it is not remembered."""
+    """Return the entry of `server`, -1 if it is not remembered."""
     if has_flag(system, COMPLETE):
         return server
-    place = -1
+    entry = -1
     for k in range(0, head_of(system).M, LANES):
-        same = equal_32(row + k * SHORT, server)
-        place = k + first(same) if same != 0 else place
-    return place
+        same = equal_32(row + k * INT_BYTES, server)
+        entry = k + first(same) if same != 0 else entry
+    return entry
 
 
 @kernel
 def oldest_entry(system: int, row: int) -> int:
-    """Return the place to forget first: an empty one, else the oldest, the first of equals."""
-    place, oldest = -1, LATEST
+    """Return the entry to replace: the first empty one, else the first oldest."""
+    entry, oldest = -1, LATEST
     for k in range(0, head_of(system).M, LANES):
-        times = times_address(system, row) + k * LONG
+        times = times_address(system, row) + k * FLOAT_BYTES
         time = least_64(times, EVERY)
-        place = k + first(equal_64(times, time)) if time < oldest else place
+        entry = k + first(equal_64(times, time)) if time < oldest else entry
         oldest = min(time, oldest)
-    return place
+    return entry
 
 
 @kernel
 def remember(system: int, router: int, server: int, queue: int) -> None:
-    """Note that `server` has `queue` customers now, in its place or in that of the oldest."""
+    """Record that `server` has `queue` customers now, if needed for the oldest entry."""
     row = memory_of(system, router, group_of(system, server_of(system, server).pool))
-    place = find_entry(system, row, server)
-    if place < 0:
-        place = oldest_entry(system, row)
-    integer_at(row, place).value = server
-    queue_at(system, row, place).value = queue
-    time_at(system, row, place).value = head_of(system).now
+    entry = find_entry(system, row, server)
+    if entry < 0:
+        entry = oldest_entry(system, row)
+    integer_at(row, entry).value = server
+    queue_at(system, row, entry).value = queue
+    time_at(system, row, entry).value = head_of(system).now
     invalidate_best(system, router, server_of(system, server).pool)
 
 
 @kernel
 def add_assignment(system: int, router: int, server: int) -> None:
-    """Add the customer just assigned to the remembered length of `server`, up to its buffer."""
+    """Add the current customer to the remembered length of `server`, up to its buffer."""
     pool = server_of(system, server).pool
     row = memory_of(system, router, group_of(system, pool))
-    place = find_entry(system, row, server)
-    if place >= 0:
-        length = queue_at(system, row, place)
+    entry = find_entry(system, row, server)
+    if entry >= 0:
+        length = queue_at(system, row, entry)
         length.value = min(length.value + 1, pool_of(system, pool).buffer)
         invalidate_best(system, router, pool)
 
 
 @kernel
 def invalidate_best(system: int, router: int, pool: int) -> None:
-    """Let `router` look for its best server of `pool` anew, of every pool where one group holds all."""
+    """Mark the best remembered server of `pool` as unknown: memory has changed.
+
+    Where one group has all servers, this concerns every pool.
+    """
     if has_flag(system, KEEP_OBSERVATION):
         together = head_of(system).G == 1
         for j in range(0 if together else pool, head_of(system).J if together else pool + 1):
@@ -128,7 +131,7 @@ def invalidate_best(system: int, router: int, pool: int) -> None:
 
 @kernel
 def refresh_best(system: int, router: int, pool: int) -> Any:
-    """Return what `router` holds and knows of `pool`: its best server, too, of which it keeps a view."""
+    """Return the LIST of `router` and `pool`, its best remembered server up to date."""
     mine = list_of(system, router, pool)
     if mine.best_entry == UNKNOWN:
         row = memory_of(system, router, group_of(system, pool))
@@ -141,51 +144,52 @@ def refresh_best(system: int, router: int, pool: int) -> Any:
 
 @kernel
 def forget_all(system: int, router: int) -> None:
-    """Forget all that `router` remembers; one that remembers every server takes them to be empty."""
+    """Clear the memory of `router`; with COMPLETE it takes all servers to be empty."""
     if not has_flag(system, KEEP_MEMORY):
         return
     head, complete = head_of(system), has_flag(system, COMPLETE)
     for group in range(head.G):
         row = memory_of(system, router, group)
-        for place in range(head.M):
-            if time_at(system, row, place).value == math.inf:
-                continue  # no place of the memory, but of the last LANES
-            known = complete and place < head.n
-            integer_at(row, place).value = place if known else -1
-            queue_at(system, row, place).value = 0 if known else UNLIMITED
-            time_at(system, row, place).value = -math.inf
+        for entry in range(head.M):
+            if time_at(system, row, entry).value == math.inf:
+                continue  # padding of the last LANES
+            known = complete and entry < head.n
+            integer_at(row, entry).value = entry if known else -1
+            queue_at(system, row, entry).value = 0 if known else UNLIMITED
+            time_at(system, row, entry).value = -math.inf
     for pool in range(head.J):
         invalidate_best(system, router, pool)
 
 
 @kernel
 def best_entry_of(system: int, router: int, pool: int) -> int:
-    """Return the place of the smallest remembered length of `pool`, the freshest of equals; -1: none.
+    """Return the entry of the shortest remembered queue of `pool`; -1: none.
 
-    O(M); where a router remembers every server, O(size of the pool).
+    Ties go to the most recent. O(M); with COMPLETE, O(size of the pool).
     """
     row = memory_of(system, router, group_of(system, pool))
     start, end = 0, head_of(system).M
     if has_flag(system, COMPLETE):
         start, end = pool_of(system, pool).start, pool_of(system, pool).start + pool_of(system, pool).size
-    place, least, freshest = -1, UNLIMITED, LATEST
+    entry, least, freshest = -1, UNLIMITED, LATEST
     for k in range(start // LANES * LANES, end, LANES):
-        lengths, times = queues_address(system, row) + k * SHORT, times_address(system, row) + k * LONG
-        known = mask_of_pool(system, row + k * SHORT, pool)
+        lengths = queues_address(system, row) + k * INT_BYTES
+        times = times_address(system, row) + k * FLOAT_BYTES
+        known = mask_of_pool(system, row + k * INT_BYTES, pool)
         length = least_32(lengths, known)
         shortest = known & equal_32(lengths, length)
         time = most_64(times, shortest)
         better = (length < least) | ((length == least) & (time > freshest))
-        place = k + first(shortest & equal_64(times, time)) if better else place
+        entry = k + first(shortest & equal_64(times, time)) if better else entry
         least, freshest = min(length, least), time if better else freshest
-    return place
+    return entry
 
 
 @kernel
 def mask_of_pool(system: int, servers: int, pool: int) -> int:
-    """Return the mask of those of LANES places, the first at address `servers`, that hold a server of `pool`.
+    """Return the mask of those of LANES servers from address `servers` in `pool`.
 
-    All, where there are no others: the length in an empty place is UNLIMITED, which no server's is.
+    All, if each pool has its own group: an empty entry has length UNLIMITED, which no server has.
     """
     if head_of(system).G == head_of(system).J:
         return EVERY
@@ -198,16 +202,19 @@ def mask_of_pool(system: int, servers: int, pool: int) -> int:
 
 @kernel
 def recall(system: int, router: int, pool: int) -> int:
-    """Return the best remembered server of `pool`; of all (-1) that of least expected delay; -1: none."""
+    """Return the best remembered server of `pool`; -1: none.
+
+    The server of the shortest queue; if `pool` is -1, of the least expected delay.
+    """
     server, least, fresh = -1, 0.0, 0.0
     for j in range(head_of(system).J):
         if pool >= 0 and pool != j:
             continue
-        place, row = best_entry_of(system, router, j), memory_of(system, router, group_of(system, j))
-        if place < 0:
+        entry, row = best_entry_of(system, router, j), memory_of(system, router, group_of(system, j))
+        if entry < 0:
             continue
-        delay = (queue_at(system, row, place).value + 1) / pool_of(system, j).rate
-        time = time_at(system, row, place).value
+        delay = (queue_at(system, row, entry).value + 1) / pool_of(system, j).rate
+        time = time_at(system, row, entry).value
         if server < 0 or delay < least or (delay == least and time > fresh):
-            server, least, fresh = int(integer_at(row, place).value), delay, time
+            server, least, fresh = int(integer_at(row, entry).value), delay, time
     return server

@@ -1,4 +1,8 @@
-"""Search for a short queue: which server to ask next, and when another answer is not worth its price."""
+"""Search for a short queue: which server to probe next, and when to stop.
+
+Source: M. L. Weitzman, "Optimal search for the best alternative", Econometrica 47 (1979), with distributions
+estimated from recent answers (`probe_answers`).
+"""
 
 from __future__ import annotations
 
@@ -25,22 +29,23 @@ from pull_env.kernels.state import (
 
 @kernel
 def search(system: int, router: int, step: Any) -> int:
-    """Ask a server drawn by rate, then in the pool of least reservation wait, until the best is no longer.
+    """Probe servers while the best wait so far exceeds a pool's reservation wait.
 
-    The first one is drawn so, as the router would not hear again of a pool that it once found slow.
+    The first server is drawn by rate from all, so that no pool is forgotten that was slow once; each next one
+    is from the pool of least reservation wait.
     """
     at_most = min(step.at_most, head_of(system).n)
-    best, least, asked = -1, math.inf, 0
-    while asked < at_most:
-        pool = most_promising(system, router, asked) if asked > 0 else -1
+    best, least, probed = -1, math.inf, 0
+    while probed < at_most:
+        pool = most_promising(system, router, probed) if probed > 0 else -1
         if best >= 0 and pool >= 0 and least <= history_of(system, router, pool).reservation:
             break
         server = pick_server(system, pool, RATE, bits(system, POLICY_STREAM))
-        while contains(head_of(system).probed, asked, server):
+        while contains(head_of(system).probed, probed, server):
             server = pick_server(system, pool, RATE, bits(system, POLICY_STREAM))
-        probed_of(system, asked).value = server
-        asked += 1
-        head_of(system).probed_count = asked
+        probed_of(system, probed).value = server
+        probed += 1
+        head_of(system).probed_count = probed
         if not has_flag(system, FAULTS):
             head_of(system).probes += 2
         elif call_faults(system, PROBE_SERVER, server, 1) == 0.0:
@@ -50,24 +55,24 @@ def search(system: int, router: int, step: Any) -> int:
         wait = queue / pool_of(system, pool).rate
         best = server if wait < least else best
         least = min(wait, least)
-    return best if best >= 0 else int(probed_of(system, 0).value)  # nobody answered
+    return best if best >= 0 else int(probed_of(system, 0).value)  # no answer
 
 
 @kernel
-def most_promising(system: int, router: int, asked: int) -> int:
-    """Return the pool of least reservation wait, of those with servers that were not asked."""
+def most_promising(system: int, router: int, probed: int) -> int:
+    """Return the pool of least reservation wait among those with servers not probed."""
     pool, least = -1, math.inf
     for j in range(head_of(system).J):
         wait = history_of(system, router, j).reservation
-        if (pool < 0 or wait < least) and probed_in_pool(system, j, asked) < pool_of(system, j).size:
+        if (pool < 0 or wait < least) and probed_in_pool(system, j, probed) < pool_of(system, j).size:
             pool, least = j, wait
     return pool
 
 
 @kernel
-def probed_in_pool(system: int, pool: int, asked: int) -> int:
-    """Return how many of the first `asked` servers asked are of `pool`."""
-    count = 0
-    for k in range(asked):
-        count += server_of(system, probed_of(system, k).value).pool == pool
-    return count
+def probed_in_pool(system: int, pool: int, count: int) -> int:
+    """Return how many of the first `count` servers probed are of `pool`."""
+    total = 0
+    for k in range(count):
+        total += server_of(system, probed_of(system, k).value).pool == pool
+    return total

@@ -1,7 +1,8 @@
-"""What a router learns from answers: running means to observe, and a distribution of waits to search by.
+"""What a router learns from answers: running means, and a distribution of waits.
 
-The distribution is that of a pool's last HISTORY_LENGTH answers, each equally likely: it follows load and
-speed as they change, and assumes nothing about queues. The reservation wait is derived from it.
+Running means are observed; the distribution, that of a pool's last HISTORY_LENGTH answers, each equally
+likely, serves `Search`: it follows load and speed as they change, and assumes nothing about queues. The
+reservation wait is derived from it.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from pull_env.kernels.state import (
     server_of,
 )
 
-RECENT = 1 / 16  # weight of the latest in a router's running means
+RECENT = 1 / 16  # weight of the latest value in a router's running means
 
 
 @kernel
 def record_answer(system: int, router: int, server: int, queue: int, step: Any) -> None:
-    """Keep what an answer tells the router; a probe that recalls remembers its answers at its end."""
+    """Record an answer; a probe with `recall` remembers its answers when it ends."""
     if has_flag(system, KEEP_MEMORY) and not step.recall:
         remember(system, router, server, queue)
     pool = server_of(system, server).pool
@@ -38,20 +39,20 @@ def record_answer(system: int, router: int, server: int, queue: int, step: Any) 
         mine.probed_wait += RECENT * (queue / pool_of(system, pool).rate - mine.probed_wait)
         mine.probed_idle += RECENT * ((1.0 if queue == 0 else 0.0) - mine.probed_idle)
     if has_flag(system, KEEP_HISTORY):
-        law = history_of(system, router, pool)
-        answer_of(system, router, pool, law.count % HISTORY_LENGTH).value = queue
-        law.count += 1
+        history = history_of(system, router, pool)
+        answer_of(system, router, pool, history.count % HISTORY_LENGTH).value = queue
+        history.count += 1
         rate = pool_of(system, pool).rate
-        law.reservation = reservation(system, router, pool, step.price * rate) / rate
+        history.reservation = reservation(system, router, pool, step.price * rate) / rate
 
 
 @kernel
 def reservation(system: int, router: int, pool: int, price: float) -> float:
-    """Return the s for which E[(s - Q)+] is `price`, Q being the queue of the next answer of a told pool.
+    """Return the s for which E[(s - Q)+] is `price`, Q being a pool's next answer.
 
-    To ask is worth its price where the best so far is longer than s. By Newton's method from above, where all
-    queues are shorter than s; as the expectation is convex, and linear between queues, it stops at the exact
-    value, after no more steps than there are answers.
+    The pool must have answered before. A probe is worth its price if the best queue so far is longer than s.
+    By Newton's method from above, where all answers are below s; as the expectation is convex and piecewise
+    linear, it stops at the exact value, after at most as many steps as there are answers.
     """
     count = min(history_of(system, router, pool).count, HISTORY_LENGTH)
     s, before = math.inf, count + 1
@@ -62,6 +63,6 @@ def reservation(system: int, router: int, pool: int, price: float) -> float:
             below = queue < s
             total += queue if below else 0
             shorter += below
-        if not 0 < shorter < before:  # as many as before; by rounding perhaps none, or some more again
+        if not 0 < shorter < before:  # as before; by rounding perhaps none, or more
             return s
         s, before = (price * count + total) / shorter, shorter

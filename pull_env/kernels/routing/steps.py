@@ -1,4 +1,7 @@
-"""The steps a router can take for the customer at hand; each returns a server, or -1 where it cannot act."""
+"""The steps of a policy: each returns a server for the current customer, or -1.
+
+-1 means that the step cannot act, and the next one of the chain is tried.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ from pull_env.kernels.state import (
 
 @kernel
 def try_step(system: int, router: int, step: Any) -> int:
-    """Return the server that `step` gives the customer at `router`; -1 if the step cannot act."""
+    """Return the server that `step` gives a customer at `router`; -1: cannot act."""
     if step.kind == TAKE:
         return take(system, router, step)
     if step.kind == PROBE:
@@ -76,11 +79,10 @@ def try_step(system: int, router: int, step: Any) -> int:
 
 @kernel
 def take(system: int, router: int, step: Any) -> int:
-    """Choose a server whose pull-message `router` holds. The message is used up when the server ceases to be
-    available.
+    """Choose a server whose pull-message `router` holds.
 
-    That is when `assign` withdraws it; a stale message is used up at once. It promises a length below the
-    threshold, and that is what the router remembers.
+    A message is used up when its server becomes unavailable, which `run.assign` notices; a stale message at
+    once. It announces a queue shorter than the threshold, and that is what the router remembers.
     """
     if has_flag(system, PREFETCH):
         prefetch_taken(system, step)
@@ -104,22 +106,22 @@ def send(system: int, step: Any) -> int:
 
 @kernel
 def probe(system: int, router: int, step: Any) -> int:
-    """Ask servers one at a time until one promises a wait of `stop_at` or less; return the best."""
+    """Probe servers one by one until a wait is at most `stop_at`; return the best."""
     population = head_of(system).n if step.pool < 0 else pool_of(system, step.pool).size
     at_most = step.at_most if step.replace else min(step.at_most, population)
-    best, least, speed, asked = -1, math.inf, 0.0, 0
-    while asked < at_most:
+    best, least, speed, probed = -1, math.inf, 0.0, 0
+    while probed < at_most:
         server = pick_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
-        while not step.replace and contains(head_of(system).probed, asked, server):
+        while not step.replace and contains(head_of(system).probed, probed, server):
             server = pick_server(system, step.pool, step.weights, bits(system, POLICY_STREAM))
         if has_flag(system, PREFETCH):
             prefetch_drawn(system, step.pool, step.weights)
-        probed_of(system, asked).value = server
-        asked += 1
-        head_of(system).probed_count = asked
+        probed_of(system, probed).value = server
+        probed += 1
+        head_of(system).probed_count = probed
         if has_flag(system, FAULTS):
             answers = call_faults(system, PROBE_SERVER, server, step.stop_at >= 0.0) != 0.0
-            unanswered_of(system, asked - 1).value = not answers
+            unanswered_of(system, probed - 1).value = not answers
             if not answers:
                 continue
         else:
@@ -131,24 +133,27 @@ def probe(system: int, router: int, step: Any) -> int:
         if has_flag(system, CALENDAR) and step.rank == BY_WORK:
             value = work_left(system, server)
         faster = (value == least) & (rate > speed) & (step.rank == BY_QUEUE_THEN_SPEED)
-        better = (value < least) | faster  # no branch: it could not be foreseen
+        better = (value < least) | faster  # no branch: it would be unpredictable
         best = server if better else best
         least = value if better else least
         speed = rate if better else speed
         if step.stop_at >= 0.0 and queue / rate <= step.stop_at:
             break
     if has_flag(system, KEEP_MEMORY) and step.recall:
-        best = better_remembered(system, router, step, best, asked)
-        remember_answers(system, router, asked)
+        best = better_remembered(system, router, step, best, probed)
+        remember_answers(system, router, probed)
     if has_flag(system, FAULTS) and best < 0:
-        best = int(probed_of(system, 0).value)  # nobody answered
+        best = int(probed_of(system, 0).value)  # no answer
     return best
 
 
 @kernel
-def remember_answers(system: int, router: int, asked: int) -> None:
-    """Remember the servers just asked: at the end, as entries that make room were to be considered."""
-    for k in range(asked):
+def remember_answers(system: int, router: int, probed: int) -> None:
+    """Remember the servers just probed.
+
+    Only when all were probed, as remembering may replace entries that `better_remembered` considers.
+    """
+    for k in range(probed):
         server = probed_of(system, k).value
         if has_flag(system, FAULTS) and unanswered_of(system, k).value:
             continue
@@ -156,8 +161,8 @@ def remember_answers(system: int, router: int, asked: int) -> None:
 
 
 @kernel
-def better_remembered(system: int, router: int, step: Any, best: int, asked: int) -> int:
-    """Return the best of the servers remembered if it is better than `best` of those asked, else `best`.
+def better_remembered(system: int, router: int, step: Any, best: int, probed: int) -> int:
+    """Return the best remembered server if better than the probed `best`, else `best`.
 
     -1 for `best`: none answered.
     """
@@ -168,7 +173,7 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
     for group in range(head_of(system).G):
         row = memory_of(system, router, group)
         for k in range(head_of(system).M):
-            server, when = int(integer_at(row, k).value), time_at(system, row, k).value
+            server, time = int(integer_at(row, k).value), time_at(system, row, k).value
             if server < 0:
                 continue
             pool = server_of(system, server).pool
@@ -181,10 +186,10 @@ def better_remembered(system: int, router: int, step: Any, best: int, asked: int
             if value == least:
                 faster = step.rank == BY_QUEUE_THEN_SPEED and rate > speed
                 slower = step.rank == BY_QUEUE_THEN_SPEED and rate < speed
-                if slower or (not faster and when <= fresh):
+                if slower or (not faster and time <= fresh):
                     continue
-            if not contains(head_of(system).probed, asked, server):
-                best, least, speed, fresh = server, value, rate, when
+            if not contains(head_of(system).probed, probed, server):
+                best, least, speed, fresh = server, value, rate, time
     return best
 
 
@@ -196,15 +201,15 @@ def work_left(system: int, server: int) -> float:
 
 @kernel
 def inspect(system: int, step: Any) -> int:
-    """Look at all servers and return the best, a random one of equals: O(J) by the index of queue lengths.
+    """Look at all servers and return the best; ties at random.
 
-    By work O(n), but where servers are idle: these have the least; and where some accept nothing.
+    O(J) by the index of queue lengths. O(n) by work if no server is idle, or if some accept nothing.
     """
     head = head_of(system)
     head.probes += 2 * head.n
     head.probed_count = -1
     if has_flag(system, FAULTS):
-        head.probe_time += 2.0 * head.delay  # full information is never lost, and takes a mean time
+        head.probe_time += 2.0 * head.delay  # full information is never lost, and takes the mean time
         if head.closed_servers > 0:
             return int(call_faults(system, BEST_OPEN_SERVER, step.rank, 0))
     if has_flag(system, CALENDAR) and step.rank == BY_WORK and not any_idle(system):
@@ -230,14 +235,14 @@ def inspect(system: int, step: Any) -> int:
 
 @kernel
 def pool_merit(system: int, pool: int, rank: int) -> tuple[float, float]:
-    """Return what the best server of `pool` is compared by: smaller first value, then larger second."""
+    """Return the merit of the best server of `pool`: least value, then highest rate."""
     queue, rate = lowest_level(head_of(system).by_queue, pool), pool_of(system, pool).rate
     return rank_value(queue, rate, rank), rate if rank == BY_QUEUE_THEN_SPEED else 0.0
 
 
 @kernel
 def rank_value(queue: int, rate: float, rank: int) -> float:
-    """Return what servers are compared by, the least being best: the delay at a length, or the length."""
+    """Return what servers are ranked by, least first: the delay, or the queue length."""
     return (queue + 1) / rate if rank == BY_DELAY else float(queue)
 
 
@@ -252,21 +257,21 @@ def any_idle(system: int) -> bool:
 
 @kernel
 def look_up(system: int, step: Any) -> int:
-    """Look at the servers that `step` pays for, and return what the table holds for their queue lengths."""
-    head, at = head_of(system), 0
+    """Return the server in the table for the queue lengths of all servers."""
+    head, index = head_of(system), 0
     head.probes += 2 * step.at_most
     head.probed_count = -1
     if has_flag(system, FAULTS) and step.at_most > 0:
         head.probe_time += 2.0 * head.delay
     for server in range(head.n):
         limit = integer_at(head.limits, server).value
-        at = at * (limit + 1) + min(server_of(system, server).queue, limit)
-    return integer_at(head.table, at).value
+        index = index * (limit + 1) + min(server_of(system, server).queue, limit)
+    return integer_at(head.table, index).value
 
 
 @kernel
 def least_work(system: int) -> int:
-    """Return a server of least unfinished work, a random one of equals: O(n)."""
+    """Return a server of least unfinished work, ties at random: O(n)."""
     least, ties = work_left(system, 0), 1
     for server in range(1, head_of(system).n):
         work = work_left(system, server)
@@ -285,11 +290,10 @@ def least_work(system: int) -> int:
 
 @kernel
 def cycle(system: int, router: int, step: Any) -> int:
-    """Return the next server of the router's round robin: over all servers, or smoothly weighted by rate.
+    """Return the next server of the round robin, over all servers or weighted by rate.
 
-    Weighted: each pool earns its capacity at every turn, the richest pool serves and pays for all, and within
-        the pool the servers take turns. So a server's share is its rate over the capacity, spread as evenly
-        as can be.
+    Weighted, and smooth: each pool earns its capacity at every customer, the richest one serves and pays the
+    total, and its servers take turns. A server's share is its rate over the capacity, as evenly as possible.
     """
     if step.weights != RATE:
         holder = router_of(system, router)
