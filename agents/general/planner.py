@@ -17,7 +17,7 @@ import numpy as np
 from agents.general.plans import PLANS
 from agents.general.random_systems import span
 from agents.general.router import SHAPES, Floats, declared, shares, starting_weights
-from agents.search.objective import short_cost
+from agents.search.objective import mean_cost
 from pull_env.policy.policy import Policy
 from pull_env.scenario.scenario import Scenario
 
@@ -30,7 +30,7 @@ BATCH, STEPS, RATE, DECAY = 256, 3_000, 5e-3, 0.1
 
 def cost(scenario: Scenario, policy: Policy, seed: int) -> float:
     """Return the mean cost of a customer in one short run, whose beginning is left out."""
-    return short_cost(scenario, policy, seed, *span(scenario))
+    return mean_cost(scenario, policy, seed, *span(scenario))
 
 
 def measure(

@@ -28,15 +28,16 @@ import pull_env
 from agents.general.planner import cost, measure, train
 from agents.general.random_systems import draw_systems
 from agents.general.router import GENERAL, RECALL, SHAPES, Floats, General, save
-from agents.search.cma_es import CURVE, MOST_GENERATIONS, check_limits, progress
+from agents.search.cma_es import MOST_GENERATIONS, check_limits, progress
 from agents.training.commands import repeatable
 from pull_env.reporting.console import command_line
 from pull_env.reporting.rows import machine, versions, write_rows
+from pull_env.reporting.run_folder import CURVE, TRAINING
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.progress import bar
 from pull_env.simulation.seeds import spawn_seeds
 
-WEIGHTS, TRAINING = GENERAL.name, "training.json"
+WEIGHTS = GENERAL.name
 MOST = 0.5  # of the logarithm of a cost by that at the start: no system counts for more
 WORTHWHILE = 1.5  # messages a customer
 

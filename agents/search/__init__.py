@@ -1,1 +1,1 @@
-"""Searching networks by CMA-ES."""
+"""Search for small networks by CMA-ES."""

@@ -1,10 +1,10 @@
-"""Search a small network by an evolution strategy: `python -m agents search --scenario NAME`.
+"""Search a small network by CMA-ES: `python -m agents search --scenario NAME`.
 
-CMA-ES minimises the cost that the simulator measures. It begins with the best of a person's rules, with a
-chain of steps (`--start tuned`), or polishes an exported network (`--start DIR/policy.toml`: so a search that
-has ended goes on, too). All candidates of a generation meet the same customers, those of the next one others.
-The average of the candidates is validated on customers of its own at intervals, and the best is kept. The
-result holds no code.
+CMA-ES minimises the simulated cost. It starts from the best of some simple rules, from a chain of steps
+(`--start tuned`), or from an exported network (`--start DIR/policy.toml`, which also continues an earlier
+search). All candidates of a generation are compared on the same streams, each generation on new ones. The
+mean of the candidates is validated on other streams at intervals, and the best one is saved, as a policy
+without code.
 
 N. Hansen and A. Ostermeier, Evolutionary Computation 9 (2001), 159-195; in its diagonal variant: R. Ros and
 N. Hansen, "A simple modification in CMA-ES achieving linear time and space complexity", PPSN (2008).
@@ -12,13 +12,12 @@ N. Hansen, "A simple modification in CMA-ES achieving linear time and space comp
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
@@ -28,23 +27,30 @@ import numpy as np
 import tyro
 
 import pull_env
-from agents.search.initial_networks import Shape, chain, rules, seen
-from agents.search.objective import better, costs, validate
-from agents.training.export import POLICY
+from agents.search.initial_networks import SearchSpace, chain_network, entry_mask, rule_networks
+from agents.search.objective import candidate_costs, is_better, validate
 from agents.training.score import RIVALS, score
 from pull_env.policy.lookup import as_policy
 from pull_env.policy.policy import Policy, save_policy
 from pull_env.reporting.console import command_line
 from pull_env.reporting.rows import versions, write_rows
+from pull_env.reporting.run_folder import (
+    CONFIGURATION,
+    CURVE,
+    POLICY,
+    START,
+    choose_folder,
+    plain_arguments,
+    write_json,
+)
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.policy_runner import check_fit
 from pull_env.simulation.progress import Report, bar
 from pull_env.simulation.results import Result
 from pull_env.simulation.seeds import spawn_seeds
 
-CURVE, CONFIGURATION, START = "curve.jsonl", "config.json", "start.toml"
 MOST_GENERATIONS = 100_000
-FINALISTS = 8  # rules that are validated: short runs alone may prefer one that is good in quiet times only
+FINALISTS = 8  # rules that are validated: short runs may prefer one that is good only in quiet times
 
 
 @dataclass(frozen=True)
@@ -54,19 +60,19 @@ class Args:
     scenario: str = "two-speeds"
     """A preset's name, or the path of a TOML file."""
     hidden: tuple[int, ...] = ()
-    """Units of a hidden layer (tanh); if not given, preferences are linear in what the router sees."""
+    """Units of a hidden layer (tanh); by default preferences are linear in the observation."""
     start: str | None = None
-    """What to polish: a policy's name, tuned, or a TOML file; if not given, the best of the rules."""
+    """The policy to start from: a name, tuned, or a TOML file; by default the best of the rules."""
     sees: tuple[str, ...] = ()
-    """Names of what the network weighs, such as "found no message"; if not given, all that changes."""
+    """Names of the entries that the network weighs, such as "found no message"; by default all that vary."""
     minutes: float = 5.0
-    """How long to search; the generation at hand is completed."""
+    """How long to search; the current generation is completed."""
     generations: int | None = None
-    """How many generations, however long they take: so the result does not depend on the machine."""
+    """How many generations, in place of minutes; then the result does not depend on the machine."""
     seed: int = 0
     """Seeds the candidates and their customers; the score at the end uses other seeds."""
     population: int = 24
-    """Candidates a generation."""
+    """Candidates per generation."""
     spread: float = 0.1
     """Standard deviation of the numbers of the first candidates."""
     customers: int = 80_000
@@ -82,7 +88,7 @@ class Args:
     validation_warmup: int = 50_000
     """Customers of each of its eight replications before the counted ones."""
     workers: int | None = None
-    """Threads; if not given, one a core. The numbers do not depend on it."""
+    """Threads; by default one per core. The results do not depend on it."""
     score_customers: int = 1_000_000
     """Customers counted in the score at the end; 0: no score."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
@@ -90,14 +96,14 @@ class Args:
 
 
 @dataclass
-class Found:
-    """What a search has found so far.
+class State:
+    """The state of a search.
 
     Attributes:
-        start: What it began with.
+        start: The network that it started from.
         best: The best policy by validation.
-        validated: What the validation of that one measured.
-        finished: Whether the search was not interrupted.
+        validated: The validation of that policy.
+        finished: Whether the search ended without an interruption.
     """
 
     start: Policy
@@ -106,57 +112,92 @@ class Found:
     finished: bool = False
 
 
-def search(args: Args, scenario: Scenario, folder: Path) -> Found:
-    """Search as `args` say, and append a row for each generation to the curve in `folder`.
+def run(args: Args) -> int:
+    """Search, save and score as `args` say, and return the exit status.
 
-    An interruption ends it with what was found by then.
+    Raises:
+        ValueError: An argument is not allowed.
     """
-    begun = time.monotonic()
-    start = first_policy(args, scenario)
-    found = Found(start, start, validate(args, scenario, start))
-    tell(folder, 0, begun, found.validated)
+    check(args)
+    scenario, began = load_scenario(args.scenario), datetime.now(timezone.utc)
+    entry_mask(scenario, args.sees)  # refuses names before any work is done
+    name = f"search-{scenario.name}-seed{args.seed}"
+    folder = choose_folder(args.out, name, began)
+    started, started_cpu = time.perf_counter(), time.process_time()
+    state = search(args, scenario, folder)
+    assert state.best.network is not None
+    network = replace(state.best.network, training_seed=args.seed)
+    save_policy(replace(state.best, name=name, network=network), folder / POLICY)
+    start = state.start if args.start is None else as_policy(args.start, scenario)
+    save_policy(replace(start, name="start"), folder / START)
+    configuration = {
+        **plain_arguments(args),
+        "command": command_line(sys.orig_argv[1:]),
+        "scenario_content": scenario.to_dict(),
+        "start_policy": state.start.to_dict(),
+        "finished": state.finished,
+        "time": began.isoformat(timespec="seconds"),
+        "search_seconds": round(time.perf_counter() - started, 1),
+        "search_cpu_seconds": round(time.process_time() - started_cpu, 1),
+        "versions": {"pull-env": pull_env.__version__, "cma": version("cma"), **versions()},
+    }
+    write_json(folder / CONFIGURATION, configuration)
+    print(f"began with {state.start.name}; saved in {folder}")
+    if not state.finished:
+        raise KeyboardInterrupt
+    if args.score_customers:
+        score(folder, args.scenario, args.score_customers, rivals=(state.start, *RIVALS))
+    print(f"score it again: python -m agents score {folder} --scenario {args.scenario}")
+    return 0
+
+
+def search(args: Args, scenario: Scenario, folder: Path) -> State:
+    """Search as `args` say; append a row per generation to the curve in `folder`.
+
+    An interruption ends it with the best policy so far.
+    """
+    began = time.monotonic()
+    start = start_network(args, scenario)
+    state = State(start, start, validate(args, scenario, start))
+    append_row(folder, 0, began, state.validated)
     try:
-        with progress(args, f"search on {scenario.name}", begun) as report:
-            for generation in generations(args, scenario, found, folder, begun):
+        with progress(args, f"search on {scenario.name}", began) as report:
+            for generation in generations(args, scenario, state, folder, began):
                 report(generation)
-        found.finished = True
+        state.finished = True
     except KeyboardInterrupt:
         pass  # minutes of work are not thrown away
-    return found
+    return state
 
 
-def generations(args: Args, scenario: Scenario, found: Found, folder: Path, begun: float) -> Iterator[int]:
-    """Yield the number of each generation when it has ended; update what is `found`."""
+def generations(args: Args, scenario: Scenario, state: State, folder: Path, began: float) -> Iterator[int]:
+    """Yield the number of each generation when it has ended; update `state`."""
     import cma
 
-    shape = Shape(found.start, scenario, args.sees)
+    space = SearchSpace(state.start, scenario, args.sees)
     options = {"seed": args.seed + 1, "popsize": args.population, "verbose": -9, "CMA_diagonal": True}
-    strategy = cma.CMAEvolutionStrategy(np.zeros(shape.size), args.spread, options)
-    for generation, seed in enumerate(spawn_seeds(args.seed, most_generations(args), "search"), 1):
-        asked = strategy.ask()
-        measured = costs(args, scenario, [shape.policy(vector) for vector in asked], seed)
-        strategy.tell(asked, measured)
-        late = args.generations is None and time.monotonic() - begun > 60 * args.minutes
-        last = late or generation == most_generations(args)
+    strategy = cma.CMAEvolutionStrategy(np.zeros(space.size), args.spread, options)
+    most = args.generations or MOST_GENERATIONS
+    for generation, seed in enumerate(spawn_seeds(args.seed, most, "search"), 1):
+        vectors = strategy.ask()
+        costs = candidate_costs(args, scenario, [space.policy(vector) for vector in vectors], seed)
+        strategy.tell(vectors, costs)
+        late = args.generations is None and time.monotonic() - began > 60 * args.minutes
+        last = late or generation == most
         result = None
         if last or generation % args.every == 0:
-            average = shape.policy(strategy.mean)
-            result = validate(args, scenario, average)
-            if better(result, found.validated):
-                found.best, found.validated = average, result
-        tell(folder, generation, begun, result, measured, strategy.sigma)
+            mean = space.policy(strategy.mean)
+            result = validate(args, scenario, mean)
+            if is_better(result, state.validated):
+                state.best, state.validated = mean, result
+        append_row(folder, generation, began, result, costs, strategy.sigma)
         yield generation
         if last:
             break
 
 
-def most_generations(args: Args) -> int:
-    """Return how many generations there are at most."""
-    return args.generations or MOST_GENERATIONS
-
-
-def first_policy(args: Args, scenario: Scenario) -> Policy:
-    """Return the network that is to be polished, or else the best of the rules.
+def start_network(args: Args, scenario: Scenario) -> Policy:
+    """Return the policy to start from as a network, or the best of the rules.
 
     Raises:
         ValueError: There is no such policy, or it does not fit.
@@ -164,35 +205,35 @@ def first_policy(args: Args, scenario: Scenario) -> Policy:
     if args.start is not None:
         start = as_policy(args.start, scenario)
         check_fit(start, scenario)
-        return start if start.network is not None else chain(start, scenario, args.hidden, args.seed)
-    choices = list(rules(scenario, args.hidden, args.seed))
-    found = costs(args, scenario, choices, spawn_seeds(args.seed, 1, "rules")[0])
-    measured = [(choices[k], validate(args, scenario, choices[k])) for k in np.argsort(found)[:FINALISTS]]
-    best = measured[0]
-    for rule in measured[1:]:
-        best = rule if better(rule[1], best[1]) else best
+        return start if start.network is not None else chain_network(start, scenario, args.hidden, args.seed)
+    rules = list(rule_networks(scenario, args.hidden, args.seed))
+    costs = candidate_costs(args, scenario, rules, spawn_seeds(args.seed, 1, "rules")[0])
+    finalists = [(rules[k], validate(args, scenario, rules[k])) for k in np.argsort(costs)[:FINALISTS]]
+    best = finalists[0]
+    for rule in finalists[1:]:
+        best = rule if is_better(rule[1], best[1]) else best
     return best[0]
 
 
-def tell(
+def append_row(
     folder: Path,
     generation: int,
-    begun: float,
+    began: float,
     validated: Result | None,
-    found: Sequence[float] = (),
+    costs: Sequence[float] = (),
     spread: float | None = None,
 ) -> None:
-    """Append a row to the curve: costs of the candidates, and of their average where it was validated."""
-    told: dict[str, Any] = {"generation": generation, "seconds": round(time.monotonic() - begun, 1)}
-    if found:
-        told |= {"least": min(found), "mean": float(np.mean(found)), "spread": spread}
+    """Append a row to the curve: costs of the candidates, and any validation."""
+    row: dict[str, Any] = {"generation": generation, "seconds": round(time.monotonic() - began, 1)}
+    if costs:
+        row |= {"least": min(costs), "mean": float(np.mean(costs)), "spread": spread}
     if validated is not None:
-        told |= {"validation": validated.cost.to_dict(), "stable": validated.stable}
-    write_rows(folder / CURVE, [told])
+        row |= {"validation": validated.cost.to_dict(), "stable": validated.stable}
+    write_rows(folder / CURVE, [row])
 
 
 class Timed(Protocol):
-    """What is limited by a number of generations, or else by time."""
+    """Arguments that limit a search by a number of generations, or else by time."""
 
     @property
     def generations(self) -> int | None:
@@ -204,28 +245,29 @@ class Timed(Protocol):
 
 
 @contextmanager
-def progress(args: Timed, title: str, begun: float) -> Iterator[Report]:
-    """Show how much is done, of the generations where their number is given, else of the minutes.
+def progress(args: Timed, title: str, began: float) -> Iterator[Report]:
+    """Show a bar of the generations, if their number is given, else of the seconds.
 
-    Yields what is told the generation that ended.
+    Yields:
+        A function to call with the number of the generation that ended.
     """
     total, done = args.generations or math.ceil(60 * args.minutes), 0
     with bar(title, total, sys.stderr.isatty()) as report:
 
-        def told(generation: int) -> None:
+        def advance(generation: int) -> None:
             nonlocal done
-            now = generation if args.generations else round(time.monotonic() - begun)
+            now = generation if args.generations else round(time.monotonic() - began)
             report(min(now, total) - done)
             done = min(now, total)
 
-        yield told
+        yield advance
 
 
 def check(args: Args) -> None:
-    """Refuse arguments that cannot be, before any work is done.
+    """Refuse arguments that are not allowed, before any work is done.
 
     Raises:
-        ValueError: One cannot; the message names it.
+        ValueError: One is not; the message names it.
     """
     least = {"customers": 1, "warmup": 0, "replications": 1}
     least |= {"validation_customers": 1, "validation_warmup": 0, "score_customers": 0}
@@ -235,10 +277,10 @@ def check(args: Args) -> None:
 
 
 def check_limits(args: Any, least: Mapping[str, int]) -> None:
-    """Refuse what no search can be asked for, and whole numbers that are below the `least` ones.
+    """Check the arguments of any search, and the `least` of whole numbers.
 
     Raises:
-        ValueError: An argument is; the message names it.
+        ValueError: One is not allowed; the message names it.
     """
     for name, low in {"seed": 0, "population": 2, "every": 1, **least}.items():
         if getattr(args, name) < low:
@@ -250,46 +292,3 @@ def check_limits(args: Any, least: Mapping[str, int]) -> None:
     for name in ("minutes", "spread"):
         if not 0 < getattr(args, name) < math.inf:
             raise ValueError(f"{name} is {getattr(args, name)}: it must be a positive number")
-    if args.out is not None and args.out.exists():
-        raise ValueError(f"out is '{args.out}': it exists already, and results are never overwritten")
-
-
-def run(args: Args) -> int:
-    """Search, save and score as `args` say, and return the exit status.
-
-    Raises:
-        ValueError: Something that is asked for is not allowed.
-    """
-    check(args)
-    scenario, began = load_scenario(args.scenario), datetime.now(timezone.utc)
-    seen(scenario, args.sees)  # refuses names before any work is done
-    name = f"search-{scenario.name}-seed{args.seed}"
-    folder = args.out or Path("runs") / f"{name}-{began.strftime('%Y%m%d-%H%M%S')}"
-    started, busy = time.perf_counter(), time.process_time()
-    found = search(args, scenario, folder)
-    assert found.best.network is not None
-    network = replace(found.best.network, training_seed=args.seed)
-    save_policy(replace(found.best, name=name, network=network), folder / POLICY)
-    begun = found.start if args.start is None else as_policy(args.start, scenario)
-    save_policy(replace(begun, name="start"), folder / START)
-    plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
-    told = {
-        **plain,
-        "command": command_line(sys.orig_argv[1:]),
-        "scenario_content": scenario.to_dict(),
-        "start_policy": found.start.to_dict(),
-        "finished": found.finished,
-        "time": began.isoformat(timespec="seconds"),
-        "search_seconds": round(time.perf_counter() - started, 1),
-        "search_cpu_seconds": round(time.process_time() - busy, 1),
-        "versions": {"pull-env": pull_env.__version__, "cma": version("cma"), **versions()},
-    }
-    text = json.dumps(told, indent=2, sort_keys=True)
-    (folder / CONFIGURATION).write_text(text + "\n", encoding="utf-8")
-    print(f"began with {found.start.name}; saved in {folder}")
-    if not found.finished:
-        raise KeyboardInterrupt
-    if args.score_customers:
-        score(folder, args.scenario, args.score_customers, rivals=(found.start, *RIVALS))
-    print(f"score it again: python -m agents score {folder} --scenario {args.scenario}")
-    return 0

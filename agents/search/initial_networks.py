@@ -1,9 +1,9 @@
-"""Where a search begins: a person's rule or a chain, written as a network, or a network found before.
+"""Networks that a search starts from: simple rules, or a chain of steps.
 
 The rules are `take a message of the fastest pool that has one, else do X`, and `do X`, for every X of the
-catalog: a network of one layer holds them, and so does one with a hidden layer, whose first units then tell
-from which pools there is a message. Any chain of steps is a network as well, of preferences that fall step by
-step, where what cannot act is ruled out; beside its steps there are others to choose.
+catalog. A network of one layer can express them, and so can one with a hidden layer, whose first units then
+show which pools have a message. A chain of steps is a network whose preferences fall from step to step and
+in which steps that are not real are masked; further steps beside those of the chain have lower preferences.
 """
 
 from __future__ import annotations
@@ -17,49 +17,40 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.training.action_set import steps_beside, with_other_counts, with_takes_by_pool
-from pull_env.kernels.envs.observe import POOL_CONSTANTS, POOL_ENTRIES
 from pull_env.policy.catalog import default_catalog
-from pull_env.policy.policy import (
-    Announce,
-    Network,
-    Policy,
-    PolicyError,
-    Probe,
-    Step,
-    Take,
-)
+from pull_env.policy.policy import Announce, Network, Policy, PolicyError, Probe, Step, Take
 from pull_env.scenario.scenario import Scenario
-from pull_env.simulation.kernel_data.view import POOL_NAMES, local_size, observation_names
+from pull_env.simulation.kernel_data.view import local_size, observation_names
 
 Floats = npt.NDArray[np.float64]
 
-HELD = POOL_NAMES.index("messages held")
-FAINT = 0.3  # preference for a message of the next slower pool, by that for one of the faster pool
-FALL = 0.5  # of the preference from one step of a chain to the next, and from its last to most others
-MILD = 0.1  # the same, to steps that differ from the last in how many servers they ask
-SHARP = 8.0  # slope of a hidden unit that tells whether there is a message; half a message is its middle
+CONSTANT_ENTRIES = ("size share", "relative rate", "buffer", "message price", "load")  # of an observation
+NEXT_SLOWER = 0.3  # preference for a message of the next slower pool, relative to that of the faster pool
+NEXT_STEP = 0.5  # decrease of the preference from a step of a chain to the next, and from the last to others
+OTHER_COUNT = 0.1  # the same, from the last step to the same step with another number of servers
+SLOPE = 8.0  # of a hidden unit that shows whether there is a message; it is 0 at half a message
 
 
-def rules(scenario: Scenario, hidden: tuple[int, ...], seed: int) -> Iterator[Policy]:
-    """Yield the rules as networks with `hidden` units a layer.
+def rule_networks(scenario: Scenario, hidden: tuple[int, ...], seed: int) -> Iterator[Policy]:
+    """Yield the rules as networks with `hidden` units per hidden layer.
 
     Raises:
-        PolicyError: There is more than one hidden layer, or one too narrow to tell the pools apart.
+        PolicyError: There is more than one hidden layer, or it is too narrow to tell the pools apart.
     """
     if len(hidden) > 1 or (hidden and hidden[0] < len(scenario.pools)):
         raise PolicyError(
             f"hidden is {hidden}: it must be nothing, or one layer of {len(scenario.pools)} units or more"
         )
     catalog = default_catalog(scenario)
-    for taking in (True, False):
+    for take_first in (True, False):
         for action, step in enumerate(catalog):
-            if not (isinstance(step, Take) and taking):
-                name = f"rule: {'take, else ' if taking else ''}{words(step)}"
-                layers = rule(scenario, hidden, seed, action, taking)
+            if not (isinstance(step, Take) and take_first):
+                name = f"rule: {'take, else ' if take_first else ''}{step_label(step)}"
+                layers: Any = rule_layers(scenario, hidden, seed, action, take_first)
                 yield Policy(name, catalog, Announce(), network=Network(layers))
 
 
-def words(step: Step) -> str:
+def step_label(step: Step) -> str:
     """Return a step of the catalog in a few words."""
     pool = getattr(step, "pool", None)
     where = "by rate" if pool is None else f"pool {pool}"
@@ -67,35 +58,36 @@ def words(step: Step) -> str:
     return f"{step.kind} {where}{until}"
 
 
-def rule(
-    scenario: Scenario, hidden: tuple[int, ...], seed: int, action: int, taking: bool
+def rule_layers(
+    scenario: Scenario, hidden: tuple[int, ...], seed: int, action: int, take_first: bool
 ) -> tuple[tuple[Floats, Floats], ...]:
-    """Return the layers of one rule; those of its hidden units that it does not use are at random."""
-    J, entries, actions = len(scenario.pools), local_size(scenario), len(default_catalog(scenario))
+    """Return the layers of one rule; hidden units that it does not use are random."""
+    names, actions = observation_names(scenario), len(default_catalog(scenario))
+    J, entries = len(scenario.pools), len(names)
     biases = np.full(actions, -1.0)
     biases[action] = 0.0
     order = np.argsort([-pool.rate for pool in scenario.pools], kind="stable")
-    held = POOL_ENTRIES * np.arange(J) + HELD  # 0: no message, 1/2: one
-    wanted = np.zeros((actions, J))  # preferences by 1: there is a message, -1: there is none
-    if taking:
-        wanted[order, order] = FAINT ** np.arange(J)
+    held = [names.index(f"pool {j}: messages held") for j in range(J)]  # entries: 0 for none, 1/2 for one
+    take_weights = np.zeros((actions, J))  # of the preferences, by 1 for a message and -1 for none
+    if take_first:
+        take_weights[order, order] = NEXT_SLOWER ** np.arange(J)
         biases[:J] = 0.0
         biases[action] = 0.0
     if not hidden:
         weights = np.zeros((actions, entries))
-        weights[:, held] = 4.0 * wanted
-        return ((weights, biases - wanted.sum(axis=1)),)
+        weights[:, held] = 4.0 * take_weights
+        return ((weights, biases - take_weights.sum(axis=1)),)
     rng = np.random.default_rng(seed)
-    first, middle = rng.normal(0, 1 / np.sqrt(entries), (hidden[0], entries)), np.zeros(hidden[0])
+    first, first_biases = rng.normal(0, 1 / np.sqrt(entries), (hidden[0], entries)), np.zeros(hidden[0])
     first[:J] = 0.0
-    first[np.arange(J), held], middle[:J] = SHARP, -SHARP / 4
+    first[np.arange(J), held], first_biases[:J] = SLOPE, -SLOPE / 4
     second = np.zeros((actions, hidden[0]))
-    second[:, :J] = wanted
-    return (first, middle), (second, biases)
+    second[:, :J] = take_weights
+    return (first, first_biases), (second, biases)
 
 
-def chain(policy: Policy, scenario: Scenario, hidden: tuple[int, ...], seed: int) -> Policy:
-    """Return a network that does what a chain of steps does, and knows others beside them.
+def chain_network(policy: Policy, scenario: Scenario, hidden: tuple[int, ...], seed: int) -> Policy:
+    """Return a network that acts as a chain of steps, with further steps to choose.
 
     Raises:
         PolicyError: There is more than one hidden layer.
@@ -104,43 +96,41 @@ def chain(policy: Policy, scenario: Scenario, hidden: tuple[int, ...], seed: int
         raise PolicyError(f"hidden is {hidden}: it must be nothing, or one layer")
     own = with_takes_by_pool(policy.steps, scenario)
     catalog = tuple(dict.fromkeys((*own, *steps_beside(own, scenario))))
-    biases = np.full(len(catalog), -FALL)
-    biases[: len(own)] = FALL * np.arange(len(own) - 1, -1, -1)
-    biases[[step in with_other_counts(own[-1], scenario) for step in catalog]] = -MILD
+    biases = np.full(len(catalog), -NEXT_STEP)
+    biases[: len(own)] = NEXT_STEP * np.arange(len(own) - 1, -1, -1)
+    biases[[step in with_other_counts(own[-1], scenario) for step in catalog]] = -OTHER_COUNT
     sizes = (local_size(scenario), *hidden, len(catalog))
-    parts = [np.zeros((out, into)) for into, out in pairwise(sizes)]
+    weights = [np.zeros((outputs, inputs)) for inputs, outputs in pairwise(sizes)]
     if hidden:
-        parts[0] = np.random.default_rng(seed).normal(0, 1 / np.sqrt(sizes[0]), parts[0].shape)
-    layers: Any = [(part, np.zeros(len(part))) for part in parts]
+        weights[0] = np.random.default_rng(seed).normal(0, 1 / np.sqrt(sizes[0]), weights[0].shape)
+    layers: Any = [(part, np.zeros(len(part))) for part in weights]
     layers[-1] = (layers[-1][0], biases)
     return replace(policy, steps=catalog, network=Network(tuple(layers), masked=True))
 
 
-class Shape:
-    """What of a network is searched: all numbers, but for weights of entries that never change.
+class SearchSpace:
+    """The numbers of a network that are searched.
 
-    If names of entries are given, only those are weighed: fewer numbers are found sooner.
+    These are all except the weights of constant entries; if names of entries are given, weights of these
+    alone: fewer numbers are found sooner.
 
     Attributes:
-        start: The policy that a vector of 0 stands for.
+        start: The policy at the vector 0.
     """
 
     def __init__(self, start: Policy, scenario: Scenario, sees: tuple[str, ...] = ()) -> None:
-        """Note which numbers may change on `scenario`.
+        """Select the numbers that are searched on `scenario`.
 
         Raises:
-            PolicyError: A name of `sees` is no entry's.
+            PolicyError: A name in `sees` is not one of an entry.
         """
         assert start.network is not None
         self.start = start
-        moves = np.ones(local_size(scenario), bool)
-        pools = moves[: len(scenario.pools) * POOL_ENTRIES].reshape(-1, POOL_ENTRIES)
-        pools[:, :POOL_CONSTANTS] = False
-        moves[-2:] = False  # the price of a message and the load
+        searched = ~entry_mask(scenario, CONSTANT_ENTRIES)
         if sees:
-            moves &= seen(scenario, sees)
+            searched &= entry_mask(scenario, sees)
         self._free = [np.ones(part.shape, bool) for layer in start.network.layers for part in layer]
-        self._free[0][:] = moves
+        self._free[0][:] = searched
         self._ends = np.cumsum([free.sum() for free in self._free])[:-1]
 
     @property
@@ -149,7 +139,7 @@ class Shape:
         return int(sum(free.sum() for free in self._free))
 
     def policy(self, vector: Floats) -> Policy:
-        """Return the policy at `vector`, (size,), counted from the start."""
+        """Return the policy at `vector`, (size,), which is added to the start."""
         network = self.start.network
         assert network is not None
         parts = [part.astype(np.float64) for layer in network.layers for part in layer]
@@ -159,11 +149,11 @@ class Shape:
         return replace(self.start, network=replace(network, layers=layers))
 
 
-def seen(scenario: Scenario, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    """Return which entries of an observation have one of these names, of whatever pool, (L,).
+def entry_mask(scenario: Scenario, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    """Return which entries of an observation have these names, in any pool, (L,).
 
     Raises:
-        PolicyError: A name is no entry's.
+        PolicyError: A name is not one of an entry.
     """
     known = [name.split(": ")[1] for name in observation_names(scenario)]
     for name in names:

@@ -1,4 +1,4 @@
-"""What the candidates of a search cost: in short runs on common customers, and by a validation."""
+"""The cost of a search's candidates, in short runs and in validation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from pull_env.policy.policy import Policy
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.policy_runner import PolicyRunner
-from pull_env.simulation.results import Result, gains, measures
+from pull_env.simulation.results import Recorder, Result, gains, measures
 from pull_env.simulation.seeds import spawn_seeds
 from pull_env.simulation.simulate import simulate
 
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from agents.search.cma_es import Args
 
 
-def costs(args: Args, scenario: Scenario, policies: Sequence[Policy], seed: int) -> list[float]:
-    """Return the cost of each policy in short runs, all on the same customers."""
+def candidate_costs(args: Args, scenario: Scenario, policies: Sequence[Policy], seed: int) -> list[float]:
+    """Return the cost of each policy in short runs, all on the same streams."""
+    customers = -(-args.customers // args.replications)
+    run = seed, args.warmup, customers, args.replications
     with ThreadPoolExecutor(args.workers or os.cpu_count()) as pool:
-        return list(pool.map(lambda policy: cost(args, scenario, policy, seed), policies))
+        return list(pool.map(lambda policy: mean_cost(scenario, policy, *run), policies))
 
 
-def cost(args: Args, scenario: Scenario, policy: Policy, seed: int) -> float:
-    """Return the mean cost of a customer in short runs, as long and as many as `args` say."""
-    each = -(-args.customers // args.replications)
-    return short_cost(scenario, policy, seed, args.warmup, each, args.replications)
-
-
-def short_cost(
+def mean_cost(
     scenario: Scenario, policy: Policy, seed: int, warmup: int, customers: int, replications: int = 1
 ) -> float:
-    """Return the mean cost of a customer in runs of `customers` each, after `warmup` that are left out."""
-    runner, counters = PolicyRunner(scenario, policy), []
-    arrays = runner.simulator.arrays
+    """Return the mean cost per customer in short runs.
+
+    Each counts `customers` after a warm-up of `warmup`.
+    """
+    runner, counts = PolicyRunner(scenario, policy), []
     for replication in range(replications):
         runner.reset(seed, replication)
-        for part in (warmup, customers):
-            runner.run(part)
-            counters.append((arrays.head[0].copy(), arrays.pools.copy()))
-    head, pools = (np.array(each) for each in zip(*counters, strict=True))
-    gained = gains(head[::2], head[1::2]), gains(pools[::2], pools[1::2])
+        runner.run(warmup)
+        recorder = Recorder(runner.simulator)
+        runner.run(customers)
+        recorder.mark()
+        counts.append(recorder.counts())
+    head, pools = np.stack([each.head for each in counts]), np.stack([each.pools for each in counts])
+    gained = gains(head[:, 0], head[:, 1]), gains(pools[:, 0], pools[:, 1])
     return float(measures(scenario, *gained, runner.simulator.workload is not None)["cost"].mean())
 
 
 def validate(args: Args, scenario: Scenario, policy: Policy) -> Result:
-    """Return what a policy costs on customers that no candidate was compared on."""
+    """Return the result of a policy on streams on which no candidates were compared."""
     return simulate(
         scenario,
         policy,
@@ -60,6 +60,6 @@ def validate(args: Args, scenario: Scenario, policy: Policy) -> Result:
     )
 
 
-def better(result: Result, than: Result) -> bool:
-    """Return whether a policy costs less, an unstable one being the worst."""
+def is_better(result: Result, than: Result) -> bool:
+    """Return whether a policy costs less; an unstable one is never better."""
     return result.stable and not (than.stable and than.cost.mean <= result.cost.mean)

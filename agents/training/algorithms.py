@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from agents.training.action_set import ActionSet
+from pull_env.reporting.run_folder import CONFIGURATION, replacing
 from pull_env.scenario.scenario import Scenario
 
 Algorithm = Literal["ppo", "maskable-ppo", "dqn", "qr-dqn"]
 ACTOR_CRITIC: tuple[Algorithm, ...] = ("ppo", "maskable-ppo")
 
 DISPATCH = "pull_env/Dispatch-v0"  # where a router has full information
-MODEL, FINAL, CONFIGURATION, START = "best.zip", "final.zip", "config.json", "start.toml"
+MODEL, FINAL = "best.zip", "final.zip"
 ACTOR_PREFIXES = ("mlp_extractor.policy_net.", "action_net.", "q_net", "quantile_net")  # of weights
 
 
@@ -104,9 +104,8 @@ def set_actor_weights(model: Any, weights: dict[str, Any]) -> Any:
 
 def save_model(model: Any, path: Path) -> None:
     """Write a model atomically."""
-    part = path.with_name(f"part-{path.name}")
-    model.save(part)
-    os.replace(part, path)
+    with replacing(path) as (draft,):
+        model.save(draft)
 
 
 def load(path: Path) -> tuple[Any, dict[str, Any], Path]:
@@ -128,13 +127,6 @@ def load(path: Path) -> tuple[Any, dict[str, Any], Path]:
         return learner(configuration["algo"]).load(model, device="cpu"), configuration, folder
     except (KeyError, ValueError, OSError) as error:
         raise ValueError(f"model is '{path}': it cannot be read: {error}") from None
-
-
-def write_configuration(configuration: dict[str, Any], folder: Path) -> None:
-    """Write the configuration of a run into its folder atomically."""
-    part = folder / f"part-{CONFIGURATION}"
-    part.write_text(json.dumps(configuration, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    os.replace(part, folder / CONFIGURATION)
 
 
 def read_configuration(folder: Path) -> dict[str, Any]:

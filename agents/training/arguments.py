@@ -17,6 +17,7 @@ from agents.training.algorithms import Algorithm, learner, read_configuration
 from agents.training.hyperparameters import Hyperparameters, resolve
 from pull_env.reporting.console import command_line
 from pull_env.reporting.rows import versions
+from pull_env.reporting.run_folder import plain_arguments
 from pull_env.scenario.scenario import load_scenario
 
 
@@ -71,8 +72,6 @@ def check(args: Args) -> Args:
         if getattr(args, name) < low:
             raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
     learn = resolve(args.algo, scenario.name, args.learn, args.hyperparams)
-    if args.out is not None and args.out.exists():
-        raise ValueError(f"out is '{args.out}': it exists already, and results are never overwritten")
     args = dataclasses.replace(args, learn=learn)
     if learn.start is not None and learn.start != "none":
         from agents.training.imitation import check_imitable
@@ -91,7 +90,7 @@ def action_set_of(args: Args) -> ActionSet:
 
 def configuration(args: Args) -> dict[str, Any]:
     """Return the arguments of a run, its command and versions as JSON values."""
-    plain = {key: str(value) if isinstance(value, Path) else value for key, value in vars(args).items()}
+    plain = plain_arguments(args)
     del plain["effort"]
     learner(args.algo)  # so that its versions are known
     return {

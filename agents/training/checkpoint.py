@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import pickle
 import random
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 import torch
 
 from agents.training.algorithms import Algorithm, learner
+from pull_env.reporting.run_folder import replacing
 
 CHECKPOINT = "checkpoint.pkl.gz"
 
@@ -45,10 +45,8 @@ def save(model: Any, evaluations: dict[str, Any], folder: Path) -> None:
         "torch": torch.get_rng_state(),
         "evaluations": evaluations,
     }
-    part = folder / f"part-{CHECKPOINT}"
-    with gzip.open(part, "wb", compresslevel=1) as file:  # most of it is zeros
-        pickle.dump(state, file, protocol=5)
-    os.replace(part, folder / CHECKPOINT)
+    with replacing(folder / CHECKPOINT) as (draft,), gzip.open(draft, "wb", compresslevel=1) as file:
+        pickle.dump(state, file, protocol=5)  # level 1, as most of it is zeros
 
 
 def restore(algorithm: Algorithm, folder: Path) -> tuple[Any, dict[str, Any]]:

@@ -33,6 +33,7 @@ from agents.training.arguments import Effort
 from agents.training.export import policy_of
 from pull_env.policy.policy import Policy
 from pull_env.reporting.rows import SCHEMA, to_line, write_rows
+from pull_env.reporting.run_folder import CURVE, write_text
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.progress import Report
 from pull_env.simulation.results import Result
@@ -40,7 +41,7 @@ from pull_env.simulation.seeds import spawn_seeds
 from pull_env.simulation.simulate import simulate
 from pull_env.simulation.warmup import warmup_customers
 
-CURVE, BEST = "curve.jsonl", "best.json"
+BEST = "best.json"
 
 Weights = dict[str, Any]
 
@@ -224,9 +225,7 @@ class EvaluationCallback(BaseCallback):
             self.best = result.cost.mean
         save_model(set_actor_weights(self.evaluator.model, weights), self.folder / MODEL)
         best = {"customers": self.num_timesteps, "weights": name, "choice": choice, "seed": result.seed}
-        (self.folder / BEST).write_text(
-            to_line({**best, "cost": result.cost.to_dict()}) + "\n", encoding="utf-8"
-        )
+        write_text(self.folder / BEST, to_line({**best, "cost": result.cost.to_dict()}) + "\n")
 
 
 def read_best(folder: Path) -> dict[str, Any]:

@@ -15,12 +15,13 @@ from typing import Annotated
 import tyro
 
 from agents.training.algorithms import load
-from agents.training.export import POLICY, is_exported, policy_of
+from agents.training.export import is_exported, policy_of
 from baselines.leaderboard.report import board, table
 from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Policy, load_policy
 from pull_env.reporting.console import command_line, console
 from pull_env.reporting.rows import row, write_rows
+from pull_env.reporting.run_folder import POLICY
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.policy_runner import check_fit
 from pull_env.simulation.seeds import spawn_seeds

@@ -16,19 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from agents.training.action_set import start_policy
-from agents.training.algorithms import (
-    ACTOR_CRITIC,
-    START,
-    learner,
-    load,
-    read_configuration,
-    write_configuration,
-)
+from agents.training.algorithms import ACTOR_CRITIC, learner, load, read_configuration
 from agents.training.arguments import Args, action_set_of, check, configuration, stored
-from agents.training.export import POLICY, policy_of
+from agents.training.export import policy_of
 from agents.training.hyperparameters import STABLE_BASELINES
 from agents.training.score import score
 from pull_env.policy.policy import save_policy
+from pull_env.reporting.run_folder import CONFIGURATION, POLICY, START, choose_folder, write_json
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.progress import Report, bar
 from pull_env.simulation.seeds import spawn_seeds
@@ -40,12 +34,13 @@ def run(args: Args) -> int:
     Raises:
         ValueError: An argument is not allowed.
     """
-    folder = args.resume or args.out or default_folder(args)
+    name = f"{args.algo}-{Path(args.scenario).stem}-seed{args.seed}"
+    folder = args.resume or choose_folder(args.out, name, datetime.now(timezone.utc))
     args = check(args) if args.resume is None else stored(args.resume, args)
     try:
         if args.resume is None:
             folder.mkdir(parents=True)
-            write_configuration(configuration(args), folder)
+            write_json(folder / CONFIGURATION, configuration(args))
             train(args, folder)
         else:
             resume(args, folder)
@@ -56,12 +51,6 @@ def run(args: Args) -> int:
         score(folder, args.scenario, args.score_customers)
     print(f"score it again: python -m agents score {folder} --scenario {args.scenario}")
     return 0
-
-
-def default_folder(args: Args) -> Path:
-    """Return the name of a new folder, in runs/."""
-    now = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
-    return Path("runs") / f"{args.algo}-{Path(args.scenario).stem}-seed{args.seed}-{now}"
 
 
 def train(args: Args, folder: Path) -> None:
@@ -206,7 +195,7 @@ def finish(model: Any, evaluations: Any) -> None:
     assert policy is not None
     save_policy(policy, folder / POLICY)
     times = {"training_seconds": round(seconds, 1), "training_cpu_seconds": round(time.process_time(), 1)}
-    write_configuration({**read_configuration(folder), **times}, folder)
+    write_json(folder / CONFIGURATION, {**read_configuration(folder), **times})
     print(f"learned from {model.num_timesteps:,} customers in {seconds:.0f} s, saved in {folder}")
     cost = best["cost"]["mean"]
     print(

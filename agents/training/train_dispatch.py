@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import product
 from pathlib import Path
@@ -21,14 +21,20 @@ import numpy as np
 import tyro
 
 import pull_env
-from agents.training.algorithms import DISPATCH, learner, write_configuration
-from agents.training.evaluation_callback import CURVE
-from agents.training.export import POLICY
+from agents.training.algorithms import DISPATCH, learner
 from agents.training.schedule import EntropySchedule, LinearSchedule
 from pull_env.envs.dispatch import DispatchEnv
 from pull_env.policy.policy import Lookup, Policy, save_policy
 from pull_env.reporting.console import command_line
 from pull_env.reporting.rows import versions, write_rows
+from pull_env.reporting.run_folder import (
+    CONFIGURATION,
+    CURVE,
+    POLICY,
+    choose_folder,
+    plain_arguments,
+    write_json,
+)
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.seeds import spawn_seeds
 from pull_env.simulation.simulate import simulate
@@ -83,17 +89,13 @@ def run(args: Args) -> int:
     """
     scenario, began = load_scenario(args.scenario), datetime.now(timezone.utc)
     buffers(scenario)
-    name = f"dispatch-{scenario.name}-seed{args.seed}"
-    folder = args.out or Path("runs") / f"{name}-{began.strftime('%Y%m%d-%H%M%S')}"
-    if folder.exists():
-        raise ValueError(f"out is '{folder}': it exists already, and results are never overwritten")
+    folder = choose_folder(args.out, f"dispatch-{scenario.name}-seed{args.seed}", began)
     folder.mkdir(parents=True)
     started, started_cpu = time.perf_counter(), time.process_time()
     policy = tabulate(train(args, scenario, folder), scenario)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - started_cpu
     save_policy(policy, folder / POLICY)
-    plain = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(args).items()}
-    not_learn = ("scenario", "seed", "out", "score_customers")
+    plain, not_learn = plain_arguments(args), ("scenario", "seed", "out", "score_customers")
     configuration = {
         "scenario": args.scenario,
         "seed": args.seed,
@@ -106,7 +108,7 @@ def run(args: Args) -> int:
         "training_seconds": round(seconds, 1),
         "training_cpu_seconds": round(cpu_seconds, 1),
     }
-    write_configuration(configuration, folder)
+    write_json(folder / CONFIGURATION, configuration)
     print(f"learned from {args.steps:,} customers in {seconds:.0f} s, saved in {folder}")
     learned, best = exact_costs(scenario, policy)
     print(f"exactly: learned {learned:.5f}, optimum {best:.5f}, {100 * (learned / best - 1):+.2f} %")

@@ -17,14 +17,13 @@ import tyro
 
 from agents.training.algorithms import DISPATCH
 from agents.training.commands import repeatable, with_start, without_flags
-from agents.training.export import POLICY
 from pull_env.policy.policy import Policy, load_policy, save_policy
 from pull_env.reporting.rows import machine
+from pull_env.reporting.run_folder import CONFIGURATION, CURVE, POLICY, START, TRAINING
 from pull_env.scenario.scenario import Scenario, load_scenario
 
 SHELF = Path(__file__).with_name("trained")
-TRAINING, CURVE, CONFIGURATION, BEST = "training.json", "curve.jsonl", "config.json", "best.json"
-START = "start.toml"
+BEST = "best.json"
 MOST_BYTES = 2**20  # of a folder
 
 

@@ -20,9 +20,9 @@ from tyro.conf import FlagCreatePairsOff
 
 from agents.general.router import GENERAL, load
 from agents.training.commands import ROOT, arguments_of
-from agents.training.export import POLICY
-from agents.zoo.registry import TRAINING, digest, load_trained
+from agents.zoo.registry import digest, load_trained
 from pull_env.policy.policy import load_policy
+from pull_env.reporting.run_folder import POLICY, TRAINING
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import pytest
 
 import pull_env
 from agents.search import cma_es as search
-from agents.search.cma_es import CONFIGURATION, CURVE, Args
-from agents.search.initial_networks import Shape, chain, rules, with_takes_by_pool
-from agents.search.objective import cost
+from agents.search.cma_es import Args
+from agents.search.initial_networks import SearchSpace, chain_network, rule_networks, with_takes_by_pool
+from agents.search.objective import candidate_costs
 from pull_env.policy.catalog import default_catalog, with_fallback
 from pull_env.policy.policy import (
     Announce,
@@ -24,6 +24,7 @@ from pull_env.policy.policy import (
     load_policy,
     save_policy,
 )
+from pull_env.reporting.run_folder import CONFIGURATION, CURVE
 from pull_env.scenario.scenario import Pool, Scenario, load_scenario
 from pull_env.simulation.kernel_data.view import local_size
 from pull_env.simulation.policy_runner import PolicyRunner
@@ -56,7 +57,7 @@ def test_the_rules_are_chains_as_networks(hidden):
     takes = (Take(1), Take(2), Take(0))  # the fastest first
     chains = [(*takes, *with_fallback(step)) for step in catalog if not isinstance(step, Take)]
     chains += [with_fallback(step) for step in catalog]
-    for rule, steps in zip(rules(THREE, hidden, 0), chains, strict=True):
+    for rule, steps in zip(rule_networks(THREE, hidden, 0), chains, strict=True):
         assert rule.network.sizes == (local_size(THREE), *hidden, len(catalog))
         players = [PolicyRunner(THREE, rule), PolicyRunner(THREE, Policy("chain", steps, Announce()))]
         for player in players:
@@ -71,7 +72,7 @@ def test_the_rules_are_chains_as_networks(hidden):
 @pytest.mark.parametrize("hidden", [(2,), (8, 8)])
 def test_layers_that_hold_no_rule_are_refused(hidden):
     with pytest.raises(ValueError, match="one layer of 3 units or more"):
-        next(rules(THREE, hidden, 0))
+        next(rule_networks(THREE, hidden, 0))
 
 
 CHAINS = [
@@ -85,7 +86,7 @@ CHAINS = [
 @pytest.mark.parametrize("hidden", [(), (4,)])
 @pytest.mark.parametrize("policy", CHAINS, ids=lambda policy: policy.name)
 def test_a_chain_as_a_network_does_what_the_chain_does(policy, hidden):
-    network = chain(policy, THREE, hidden, 0)
+    network = chain_network(policy, THREE, hidden, 0)
     assert len(network.steps) > len(policy.steps) + 4
     players = [
         PolicyRunner(THREE, network),
@@ -101,11 +102,11 @@ def test_a_chain_as_a_network_does_what_the_chain_does(policy, hidden):
 
 def test_what_is_searched():
     start = follow(SCENARIO, 5)
-    shape = Shape(start, SCENARIO)
-    assert shape.size == 5 * (22 - 2 * 3 - 2) + 5 + 18 * 5 + 18
-    assert shape.policy(np.zeros(shape.size)) == start
-    assert Shape(start, SCENARIO, ("found no message", "messages held")).size == 5 * 3 + 5 + 18 * 5 + 18
-    moved = shape.policy(np.ones(shape.size))
+    space = SearchSpace(start, SCENARIO)
+    assert space.size == 5 * (22 - 2 * 3 - 2) + 5 + 18 * 5 + 18
+    assert space.policy(np.zeros(space.size)) == start
+    assert SearchSpace(start, SCENARIO, ("found no message", "messages held")).size == 5 * 3 + 5 + 18 * 5 + 18
+    moved = space.policy(np.ones(space.size))
     change = moved.network.layers[0][0] - start.network.layers[0][0]
     np.testing.assert_allclose(change[:, [0, 1, 2, 9, 10, 11, 20, 21]], 0)
     kept = [k for k in range(22) if k not in (0, 1, 2, 9, 10, 11, 20, 21)]
@@ -118,7 +119,7 @@ def test_the_cost_of_a_candidate_is_that_of_simulate(name):
     args = dataclasses.replace(TINY, customers=2 * 32 * 50)
     run = {"customers": args.customers, "warmup": args.warmup, "replications": args.replications, "seed": 7}
     expected = pull_env.simulate(scenario, policy, **run).cost.mean
-    assert cost(args, scenario, policy, 7) == pytest.approx(expected, rel=1e-12)
+    assert candidate_costs(args, scenario, [policy], 7) == [pytest.approx(expected, rel=1e-12)]
 
 
 def test_a_search_finds_what_costs_less(tmp_path):
@@ -129,13 +130,13 @@ def test_a_search_finds_what_costs_less(tmp_path):
     )
     save_policy(dataclasses.replace(blind, network=zero), tmp_path / "start.toml")
     args = dataclasses.replace(TINY, start=str(tmp_path / "start.toml"), generations=8, every=4, spread=0.5)
-    found = search.search(args, SCENARIO, tmp_path)
+    state = search.search(args, SCENARIO, tmp_path)
     run = {"customers": 20_000, "warmup": 100, "seed": 5}
-    costs = [pull_env.simulate(SCENARIO, policy, **run).cost.mean for policy in (found.best, found.start)]
+    costs = [pull_env.simulate(SCENARIO, policy, **run).cost.mean for policy in (state.best, state.start)]
     assert costs[0] < 0.8 * costs[1]
     curve = lines(tmp_path / CURVE)
     validations = [row["validation"]["mean"] for row in curve if "validation" in row]
-    assert search.validate(args, SCENARIO, found.best).cost.mean == min(validations) < validations[0]
+    assert search.validate(args, SCENARIO, state.best).cost.mean == min(validations) < validations[0]
 
 
 def words(out):
@@ -162,7 +163,7 @@ def test_a_run_is_saved_and_repeated(call, tmp_path):
 
 
 def test_an_interruption_keeps_what_was_found(call, monkeypatch, tmp_path):
-    measured, calls = search.costs, []
+    measured, calls = search.candidate_costs, []
 
     def interrupted(*given):
         calls.append(given)
@@ -170,9 +171,9 @@ def test_an_interruption_keeps_what_was_found(call, monkeypatch, tmp_path):
             raise KeyboardInterrupt
         return measured(*given)
 
-    monkeypatch.setattr(search, "costs", interrupted)
-    status, _, told = call("search", *words(tmp_path / "a"))
-    assert (status, told) == (130, "interrupted\n")
+    monkeypatch.setattr(search, "candidate_costs", interrupted)
+    status, _, printed = call("search", *words(tmp_path / "a"))
+    assert (status, printed) == (130, "interrupted\n")
     assert len(lines(tmp_path / "a" / CURVE)) == 3
     assert not json.loads((tmp_path / "a" / CONFIGURATION).read_text(encoding="utf-8"))["finished"]
     assert load_policy(tmp_path / "a" / "policy.toml").network.training_seed == 0

@@ -9,9 +9,10 @@ import torch
 from agents.training import train
 from agents.training.algorithms import actor_weights, load, router_model
 from agents.training.arguments import Effort
-from agents.training.evaluation_callback import CURVE, EvaluationCallback, Evaluator, read_best
+from agents.training.evaluation_callback import EvaluationCallback, Evaluator, read_best
 from pull_env.policy.policy import load_policy
 from pull_env.reporting.rows import read_rows
+from pull_env.reporting.run_folder import CURVE
 from pull_env.scenario.scenario import Pool, Scenario, load_scenario
 from pull_env.simulation.warmup import warmup_customers
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from agents.training import export, score
-from agents.training.export import POLICY, policy_of
+from agents.training.export import policy_of
 from baselines.leaderboard import run as leaderboard
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
 from pull_env.policy.policy import load_policy, save_policy
 from pull_env.reporting.rows import read_rows
+from pull_env.reporting.run_folder import POLICY
 from pull_env.scenario.scenario import load_scenario
 from pull_env.simulation.network_runner import CompiledNetwork
 from pull_env.simulation.policy_runner import PolicyRunner
