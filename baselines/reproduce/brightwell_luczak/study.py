@@ -178,7 +178,7 @@ def watch(
     simulator.reset(seed, 100 * list(STARTS).index(start) + replication)  # starts are independent
     head, chain = simulator.arrays.head, encode(steps, scenario)
     target = STARTS[start] * theory(regime, n)["mean"] * n
-    while simulator.arrays.pools["inside"].sum() < target:
+    while simulator.arrays.pools["customers"].sum() < target:
         simulator.run(encode((Send(),), scenario), max(n // 100, 1))
     began = float(head["now"][0])
     path = [_look(simulator, regime, began)]
@@ -209,9 +209,9 @@ def _law(simulator: Simulator) -> Floats:
 
 def _look(simulator: Simulator, regime: Regime, began: float) -> tuple[float, float, float]:
     head, law = simulator.arrays.head, _law(simulator)
-    elapsed = (float(head["now"][0]) - began) * float(head["tick"][0])
+    elapsed = (float(head["now"][0]) - began) * float(head["time_step"][0])
     share = float(law[regime.length]) if law.size > regime.length else 0.0
-    return elapsed, float(simulator.arrays.pools["inside"].sum()) / simulator.scenario.servers, share
+    return elapsed, float(simulator.arrays.pools["customers"].sum()) / simulator.scenario.servers, share
 
 
 def seen(regime: Regime, watched: list[Watched]) -> dict[str, Any]:
