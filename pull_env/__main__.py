@@ -1,4 +1,4 @@
-"""The command line: `python -m pull_env simulate`, `scenarios`, `policies` and `bench`."""
+"""`python -m pull_env`: simulate, scenarios, policies and bench."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def simulate(
     trace: Annotated[str | None, arg(metavar="PATH")] = None,
     json: FlagCreatePairsOff[bool] = False,
 ) -> int:
-    """Simulate routers that follow a policy on a scenario, and print waiting, messages and cost.
+    """Simulate a policy on a scenario; print waiting, messages and cost.
 
     Each measure comes with its interval of 95 %. Where queues grow for ever, that is said instead of a mean.
 
@@ -133,7 +133,9 @@ def bench(
     seconds: Annotated[float | None, arg(metavar="S")] = None,
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("results") / "bench",
 ) -> int:
-    """Measure customers and env steps a second, the start of a process, memory, and other simulators.
+    """Measure customers and env steps per second, start-up time and memory.
+
+    Also of other simulators.
 
     Prints tables, and writes bench.json (every timing, with versions and machine) and bench.png; files of
     those names are replaced at the end, or not at all. Other simulators are SimPy, Ciw and Cimba, as far as
@@ -230,7 +232,7 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
 
 
 def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, str, Estimate, str]]:
-    """Yield each measure of a run: its name in the table and in theory, estimate and unit."""
+    """Yield each measure of a run: its name, its key in theory, value, unit."""
     yield "cost", "cost", result.cost, "a customer, at the scenario's prices"
     yield "wait", "wait", result.wait, "time units, of accepted customers"
     for probability, quantile in result.wait_quantiles.items():
@@ -253,7 +255,7 @@ def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, str, Es
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that `arguments`, or the command line, ask for, and return its exit status."""
+    """Run the command line, or `arguments`, and return the exit status."""
     commands: dict[str, Callable[..., Any]] = {
         "simulate": simulate,
         "scenarios": scenarios,

@@ -38,7 +38,7 @@ INFORMATION = {
 
 
 def draw(boards: Sequence[Board], folder: Path, name: str = "wait-messages") -> tuple[Path, Path]:
-    """Draw the boards, and return the paths of the PNG and the SVG file that were written to `folder`."""
+    """Draw the boards, and return the paths of the PNG and SVG files."""
     columns = 2 if len(boards) == 4 else min(3, len(boards))
     rows = math.ceil(len(boards) / columns)
     figure = Figure((PANEL[0] * columns, PANEL[1] * rows + 0.9), dpi=130, layout="constrained")
@@ -114,13 +114,13 @@ def _draw_panel(axes: Axes, board: Board) -> None:
 
 
 def _bar(value: Estimate) -> list[list[float]] | None:
-    """Return the interval of an estimate as matplotlib takes it, or None where there is none to draw."""
+    """Return an interval as matplotlib takes it, or None to draw none."""
     half = value.half_width() if value.error > 0 else 0.0
     return [[half], [half]] if 0.0 < half < math.inf else None
 
 
 def _scale(axes: Axes, axis: Literal["x", "y"], values: Sequence[Estimate]) -> None:
-    """Make an axis logarithmic, and linear near 0 if a value is 0, so that it can be seen."""
+    """Make an axis logarithmic; linear near 0 if there is a value of 0."""
     set_scale, shown = (axes.set_xscale, axes.xaxis) if axis == "x" else (axes.set_yscale, axes.yaxis)
     means = {value.mean for value in values}
     positive = [mean for mean in means if mean > 0.0] or [1.0]
@@ -150,7 +150,7 @@ def _unbeaten(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]
 
 
 def _place_labels(axes: Axes, scores: Sequence[Score]) -> None:
-    """Write each policy's name near its point, where it covers neither a point nor another name.
+    """Write each policy's name near its point, without overlaps.
 
     Places are tried outward from the point; where none is free, the one that is covered least is taken.
     """
@@ -179,7 +179,10 @@ def _place_labels(axes: Axes, scores: Sequence[Score]) -> None:
 
 
 def _places(at: Floats, width: float, height: float, pixels: float) -> Floats:
-    """Return places for a label beside a point, outward: (places, 4) left, bottom, right, top, in pixels."""
+    """Return positions for a label beside a point, nearest first.
+
+    (places, 4) left, bottom, right, top, in pixels.
+    """
     angles = np.linspace(0.0, 2 * math.pi, 16, endpoint=False)
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
     radii = pixels * np.array([9, 15, 22, 30, 40, 52, 66, 82, 100])
@@ -190,7 +193,7 @@ def _places(at: Floats, width: float, height: float, pixels: float) -> Floats:
 
 
 def _common(places: Floats, box: Floats) -> Floats:
-    """Return the area that each of `places`, (places, 4), has in common with `box`, (4,)."""
+    """Return the overlap of each of `places`, (places, 4), with `box`, (4,)."""
     low, high = np.maximum(places[:, :2], box[:2]), np.minimum(places[:, 2:], box[2:])
     area: Floats = np.maximum(high - low, 0.0).prod(axis=1)
     return area

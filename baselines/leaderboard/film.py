@@ -76,7 +76,7 @@ def save(pictures: Sequence[Pixels], path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the film that `arguments`, or the command line, ask for, and return the exit status."""
+    """Run the command line, or `arguments`, and return the exit status."""
     args = tyro.cli(Args, prog="python -m baselines.leaderboard.film", description=__doc__, args=arguments)
 
     def work() -> int:

@@ -1,4 +1,4 @@
-"""The leaderboard's tables: scores of policies on a scenario, each with its interval, the cheapest first."""
+"""The leaderboard's tables: scores with intervals, the cheapest first."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ BY_THEORY = {"wait": "wait", "P(block)": "p_block"}  # columns that theory stand
 
 @dataclass(frozen=True)
 class Score:
-    """What a policy reached on a scenario, over all seeds; no mean is claimed where it is unstable.
+    """What a policy reached on a scenario over all seeds.
+
+    No mean is claimed where it is unstable.
 
     Attributes:
         policy: The policy.
@@ -110,7 +112,7 @@ def score(scenario: Scenario, policy: Policy, runs: Sequence[Result]) -> Score:
 
 
 def predicted(theory: Prediction, title: str, value: Estimate) -> str:
-    """Return what theory says of a column of the table, to the digits of the value; nothing if unknown."""
+    """Return theory for a column, to the digits of its value; or nothing."""
     if BY_THEORY[title] not in theory:
         return ""
     found = theory[BY_THEORY[title]]
@@ -118,7 +120,7 @@ def predicted(theory: Prediction, title: str, value: Estimate) -> str:
 
 
 def table(board: Board) -> RenderableType:
-    """Return a scenario's table, and what one must know to read it; columns of zeros are left out."""
+    """Return a scenario's table with notes; columns of zeros are left out."""
     prices = board.scenario.prices
     columns: dict[str, Callable[[Score], Estimate]] = {
         "wait": lambda s: s.wait,

@@ -1,4 +1,7 @@
-"""The leaderboard: all policies on all scenarios, with the same customers; tables, rows and a picture."""
+"""`python -m baselines.leaderboard`: all policies on all scenarios.
+
+They meet the same customers; tables, rows and a picture come out.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,10 @@ def llm_gateway(trace: Trace) -> Scenario:
 
 
 def default_policies() -> list[Policy]:
-    """Return every policy of the table at its defaults, 2 where there is none; and pull-min(2)."""
+    """Return every policy of the table at its defaults; and pull-min(2).
+
+    An argument without a default is 2.
+    """
     names = []
     for entry in POLICIES.values():
         required = ["2" for argument in entry.arguments.values() if argument.default is argument.empty]
@@ -105,7 +111,7 @@ def default_policies() -> list[Policy]:
 
 
 def policies_for(scenario: Scenario, names: Sequence[str]) -> list[Policy]:
-    """Return the policies of `names`; without any the whole table, and what was tuned for the scenario.
+    """Return the policies of `names`; without any, the table and `tuned`.
 
     Raises:
         ValueError: There is no such policy.
@@ -117,7 +123,7 @@ def policies_for(scenario: Scenario, names: Sequence[str]) -> list[Policy]:
 
 
 def plan_runs(args: Args) -> list[Run]:
-    """Return the runs that are asked for, scenario by scenario; nothing in them can be refused any more.
+    """Return the runs to make, scenario by scenario, all of them checked.
 
     Raises:
         ValueError: An argument, a scenario or a policy is not allowed, or they do not fit together.
@@ -151,7 +157,7 @@ def _default_scenarios(args: Args) -> Sequence[str]:
 
 
 def _check_names(kind: str, names: Sequence[object]) -> None:
-    """Refuse none at all, and the same twice: rows and tables could not tell the two apart."""
+    """Refuse an empty list and duplicates: rows could not tell two apart."""
     if not names:
         raise ValueError(f"no {kind} is given: there must be at least one")
     for name in names:
@@ -190,7 +196,7 @@ def compete(runs: Sequence[Run], args: Args, rows: Path, command: str) -> tuple[
 
 
 def boards(runs: Sequence[Run], results: Results, seeds: int) -> Iterator[Board]:
-    """Yield the board of each scenario, with the policies for which all seeds were run."""
+    """Yield each scenario's board, of the policies with runs on all seeds."""
     for scenario in {run.scenario.name: run.scenario for run in runs}.values():
         policies = {run.policy.name: run.policy for run in runs if run.scenario.name == scenario.name}
         done = [(policy, results.get((scenario.name, name), [])) for name, policy in policies.items()]
@@ -200,7 +206,7 @@ def boards(runs: Sequence[Run], results: Results, seeds: int) -> Iterator[Board]
 
 
 def leaderboard(args: Args, command: str) -> int:
-    """Run the contest, print its tables, write rows and picture, and return the exit status.
+    """Run the contest, print tables, write rows and picture; return the status.
 
     Raises:
         ValueError: Something that is asked for is not allowed.
@@ -227,7 +233,7 @@ def leaderboard(args: Args, command: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the leaderboard that `arguments`, or the command line, ask for, and return its exit status."""
+    """Run the command line, or `arguments`, and return the exit status."""
     called = ["-m", "baselines.leaderboard", *(arguments or ())]
     command = command_line(sys.orig_argv[1:] if arguments is None else called)
     args = tyro.cli(Args, prog="python -m baselines.leaderboard", description=DESCRIPTION, args=arguments)

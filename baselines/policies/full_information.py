@@ -46,5 +46,8 @@ def sed() -> Policy:
     reference="D. Daley, Stochastic Processes and their Applications 25 (1987), 301-308",
 )
 def lwl() -> Policy:
-    """Declare least-work-left, ties at random; it needs the calendar clock, which `simulate` chooses."""
+    """Declare least-work-left, ties at random.
+
+    It needs the calendar clock, which `simulate` chooses.
+    """
     return Policy("lwl", (Inspect(rank="work"),))

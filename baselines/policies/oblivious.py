@@ -10,7 +10,10 @@ from pull_env.policy.policy import Cycle, Policy, Send
     "random", rule="a server at random, each alike", messages="0", reference="Bernoulli splitting; folklore"
 )
 def random() -> Policy:
-    """Declare uniform random routing; unstable once Lambda / n exceeds the slowest rate."""
+    """Declare uniform random routing.
+
+    It is unstable once Lambda / n exceeds the slowest rate.
+    """
     return Policy("random", (Send(weights="uniform"),))
 
 
@@ -27,7 +30,10 @@ def weighted() -> Policy:
 
 @policy("round-robin", rule="all servers in turn, each router for itself", messages="0", reference="folklore")
 def round_robin() -> Policy:
-    """Declare cyclic routing; with one router and equal rates each server is an E_n/M/1 queue."""
+    """Declare cyclic routing.
+
+    With one router and equal rates each server is an E_n/M/1 queue.
+    """
     return Policy("round-robin", (Cycle(weights="uniform"),))
 
 
@@ -38,5 +44,5 @@ def round_robin() -> Policy:
     reference="smooth weighted round robin of nginx, by pool",
 )
 def weighted_round_robin() -> Policy:
-    """Declare cyclic routing in which a server's share is its rate, spread evenly in time."""
+    """Declare cyclic routing with shares by rate, spread evenly in time."""
     return Policy("weighted-round-robin", (Cycle(weights="rate"),))

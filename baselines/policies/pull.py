@@ -1,4 +1,4 @@
-"""Policies in which idle servers pull work: PULL, its kin, JIQ and join-below-threshold."""
+"""Policies in which idle servers pull work: PULL, JIQ, thresholds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ STOLYAR = "A. L. Stolyar, Queueing Systems 85 (2017), 31-65, arXiv:1512.07873"
     "pull", rule="an idle server that pulled, else any server", messages="pull + remove", reference=STOLYAR
 )
 def pull() -> Policy:
-    """Declare Stolyar's PULL; its uniform fallback may saturate slow servers when buffers are unlimited."""
+    """Declare Stolyar's PULL.
+
+    Its uniform fallback may saturate slow servers when buffers are unlimited.
+    """
     return Policy("pull", (Take(), Send(weights="uniform")), Announce())
 
 
@@ -45,7 +48,10 @@ def pull_fastest() -> Policy:
     reference="Y. Lu et al., Performance Evaluation 68 (2011), 1056-1071: JIQ-SQ(d)",
 )
 def pull_min(d: int | None = None) -> Policy:
-    """Declare PULL that calls the router that holds fewest: of `d` sampled, or of all, at no cost."""
+    """Declare PULL whose idle servers notify the router with fewest messages.
+
+    It is the fewest of `d` sampled routers, or of all of them, at no cost.
+    """
     return Policy("pull-min", (Take(), Send(weights="uniform")), Announce(recipient="fewest", sample=d))
 
 
@@ -56,7 +62,7 @@ def pull_min(d: int | None = None) -> Policy:
     reference="Y. Lu et al., Performance Evaluation 68 (2011), 1056-1071: JIQ-Random",
 )
 def jiq() -> Policy:
-    """Declare join-idle-queue: ids are taken first in, first out, and are never withdrawn."""
+    """Declare join-idle-queue: ids are taken in FIFO order, never withdrawn."""
     return Policy("jiq", (Take(order="oldest"), Send(weights="uniform")), Announce(withdraw=False))
 
 
@@ -78,7 +84,7 @@ def jbt(r: int) -> Policy:
     reference="X. Zhou, J. Tan, N. Shroff, Proc. ACM Meas. Anal. Comput. Syst. 2 (2018), arXiv:1808.06911",
 )
 def jbt_log(K: int = 1) -> Policy:
-    """Declare join-below-threshold with the threshold that makes it optimal in heavy traffic."""
+    """Declare join-below-threshold with the heavy-traffic optimal threshold."""
     return Policy("jbt-log", (Take(), Send(weights="uniform")), Announce(growth=float(K)))
 
 
@@ -89,7 +95,7 @@ def jbt_log(K: int = 1) -> Policy:
     reference="R. Atar, I. Keslassy, G. Mendelson, A. Orda, S. Vargaftik, Stochastic Systems 10 (2020)",
 )
 def persistent_idle() -> Policy:
-    """Declare persistent-idle: a router always uses the server that has last been idle, as far as it knows.
+    """Declare persistent-idle: reuse the last server known to have been idle.
 
     Without `Take` all routers would come to use the same server for ever, as only that one announced itself.
     """

@@ -1,4 +1,7 @@
-"""The one table of policies: names, arguments, references. Tests, leaderboard and README iterate over it."""
+"""The table of policies: names, arguments, references.
+
+Tests, leaderboard and README iterate over it.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ POLICIES: dict[str, Entry] = {}
 
 
 def policy(name: str, *, rule: str, messages: str, reference: str) -> Callable[[Maker], Maker]:
-    """Enter a function that declares a policy into the table; its arguments complete the name."""
+    """Register a function that declares a policy; arguments complete the name."""
 
     def enter(maker: Maker) -> Maker:
         POLICIES[name] = Entry(name, rule, messages, reference, maker)
@@ -63,7 +66,9 @@ def policy(name: str, *, rule: str, messages: str, reference: str) -> Callable[[
 
 
 def make(name: str, **arguments: float) -> Policy:
-    """Return a policy by name: `make("power-of-d", d=2)`, `make("power-of-d(2)")`, `make("power-of-d(d=2)")`.
+    """Return a policy by name, with its arguments in the name or beside it.
+
+    `make("power-of-d", d=2)`, `make("power-of-d(2)")` and `make("power-of-d(d=2)")` are the same.
 
     Args:
         name: An id of the table, with its arguments in parentheses or without.
@@ -109,12 +114,12 @@ def make(name: str, **arguments: float) -> Policy:
 
 
 def written(value: float | None) -> str:
-    """Return an argument as names show it: no decimals where there is nothing behind the point."""
+    """Return an argument as names show it: whole numbers without decimals."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _number(value: Any, argument: inspect.Parameter, base: str) -> float:
-    """Return the value of an argument as its annotation has it: a whole number, or a real one."""
+    """Return an argument as the int or float that its annotation asks for."""
     real = argument.annotation is float
     number = not isinstance(value, bool) and isinstance(value, (int, float) if real else int)
     if not number or not (0 if real else 1) <= value <= sys.float_info.max:

@@ -57,7 +57,10 @@ def probe_until_idle(d: int = 8) -> Policy:
     reference="M. L. Weitzman, Econometrica 47 (1979), 641-654; theta is his reservation value",
 )
 def probe_until(theta: float = 1.0, d: int = 8) -> Policy:
-    """Declare sequential probing that stops at a wait of `theta` or less, queue / rate; 0 is until idle."""
+    """Declare probing until a server promises a wait of `theta` or less.
+
+    The promised wait is queue / rate; theta = 0 probes until a server is idle.
+    """
     return Policy("probe-until", (Probe(weights="rate", at_most=d, stop_at=theta),))
 
 
@@ -68,7 +71,9 @@ def probe_until(theta: float = 1.0, d: int = 8) -> Policy:
     reference="M. L. Weitzman, Econometrica 47 (1979), 641-654; laws of waits by recent answers",
 )
 def pandora() -> Policy:
-    """Declare search at the scenario's prices, with nothing to tune; a pull-message is an open box.
+    """Declare optimal search at the scenario's prices, with nothing to tune.
+
+    A pull-message is a box that is already open.
 
     What is held in a message is a wait of 0, which no search can beat, so it comes first.
     """
@@ -82,7 +87,7 @@ def pandora() -> Policy:
     reference="M. Mitzenmacher, B. Prabhakar, D. Shah, Proc. IEEE FOCS (2002)",
 )
 def power_of_d_memory(d: int = 2) -> Policy:
-    """Declare power-of-d in which a router keeps the answers of its last customer's probes."""
+    """Declare power-of-d that keeps the answers to its last customer's probes."""
     return Policy("power-of-d-memory", (Probe(at_most=d, recall=True),), memory=Memory(d, by_pool=False))
 
 
@@ -93,7 +98,9 @@ def power_of_d_memory(d: int = 2) -> Policy:
     reference="S. Vargaftik, I. Keslassy, A. Orda, IEEE/ACM Trans. Networking 28 (2020), arXiv:2003.02368",
 )
 def lsq(d: int = 2, M: int = 16) -> Policy:
-    """Declare local-shortest-queue: d samples refresh the estimates before a router chooses, in O(M).
+    """Declare local-shortest-queue: d samples per customer refresh M estimates.
+
+    Choosing costs O(M).
 
     With M = n or more a router has an estimate of every server, as in the paper.
     """

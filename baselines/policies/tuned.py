@@ -1,4 +1,7 @@
-"""The policies that `baselines.tune.run` found for the presets: what a learned router must beat."""
+"""The policies tuned for the presets: what a learned router must beat.
+
+`baselines.tune` found them.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ TUNED = Path(__file__).with_name("tuned_presets")
 
 
 def tuned_names() -> tuple[str, ...]:
-    """Return the names of the presets that a policy was tuned for, in alphabetical order."""
+    """Return the presets that have a tuned policy, in alphabetical order."""
     return tuple(sorted(path.stem for path in TUNED.glob("*.toml")))
 
 
 def tuned(scenario: Scenario) -> Policy | None:
-    """Return the policy tuned for `scenario`; None where there is none for exactly these numbers.
+    """Return the policy tuned for exactly `scenario`; None if there is none.
 
     >>> from pull_env import load_scenario
     >>> tuned(load_scenario("two-speeds")).name

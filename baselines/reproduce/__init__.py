@@ -1,1 +1,1 @@
-"""The headline of each of four papers, reproduced: rows, a figure and a page made from the rows."""
+"""The main result of each of four papers: rows, and a page and figure from them."""

@@ -1,4 +1,4 @@
-"""Reproduce the headlines of four papers: rows, a figure and a page for each, made by one command."""
+"""`python -m baselines.reproduce`: rows, a figure and a page per paper."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def load(name: str) -> Study:
 
 
 def folder_of(args: Args) -> Path:
-    """Return the folder for the results: quick ones never land where full ones are kept."""
+    """Return the folder for results; quick ones never replace full ones."""
     if args.out is not None:
         return args.out
     if args.quick:
@@ -98,7 +98,7 @@ def measure(study: Study, args: Args, command: str, folder: Path) -> bool:
 
 
 def publish(study: Study, folder: Path) -> list[Path]:
-    """Make the page and the figure of a study from its rows in `folder`; return the files written.
+    """Write the page and the figures of a study from its rows; return the files.
 
     Raises:
         ValueError: There are no rows, or they cannot be read.
@@ -140,7 +140,7 @@ def reproduce(args: Args, command: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Reproduce what `arguments`, or the command line, ask for, and return the exit status."""
+    """Run the command line, or `arguments`, and return the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
     command = command_line(["-m", "baselines.reproduce", *given])
     args = tyro.cli(Args, prog="python -m baselines.reproduce", description=DESCRIPTION, args=arguments)

@@ -1,5 +1,6 @@
-"""A race of candidates: many run short, few run long, all meet the same customers; and a log that can be
-resumed.
+"""A race of candidates: many short runs, few long ones, the same customers.
+
+Its log can be continued.
 
 The log holds a row for every measurement. A race that goes on from a log measures nothing twice, and as the
 search is seeded it then takes the very course that it would have taken without a stop.
@@ -63,7 +64,7 @@ class Measured:
 
 
 class Log:
-    """Measurements on one scenario, each written to a file as it ends, and none made twice.
+    """Measurements on one scenario, written as they are made, none made twice.
 
     Attributes:
         path: The file.
@@ -138,7 +139,7 @@ class Log:
 
 
 def drop_half_a_line(path: Path) -> bool:
-    """Cut off the line that a process was killed in, if it was; return whether the file is there."""
+    """Cut off a half-written last line; return whether the file exists."""
     if not path.is_file():
         return False
     content = path.read_bytes()
@@ -149,7 +150,10 @@ def drop_half_a_line(path: Path) -> bool:
 
 
 def race(log: Log, report: Report) -> list[Policy]:
-    """Return the finalists, the cheapest of the last rung first; `report` is told of every candidate."""
+    """Return the finalists, the cheapest of the last rung first.
+
+    `report` is called for every candidate.
+    """
     scenario, plan = log.scenario, log.plan
     best: dict[int, Estimate] = {}  # by rung
     finished: dict[Policy, float] = {}
@@ -181,7 +185,7 @@ def race(log: Log, report: Report) -> list[Policy]:
 
 
 def _study(seed: int) -> Study:
-    """Return an empty study whose suggestions depend on `seed` and on what it is told alone."""
+    """Return an empty study whose suggestions depend only on seed and results."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -192,7 +196,7 @@ def _study(seed: int) -> Study:
 
 
 def choose(log: Log, finalists: list[Policy], report: Report) -> Policy:
-    """Return the finalist of least cost in a long run, on customers that the search did not meet.
+    """Return the cheapest finalist in a long run on new customers.
 
     Raises:
         ValueError: No finalist is stable.

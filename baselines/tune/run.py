@@ -1,4 +1,7 @@
-"""Tune a policy by hand's means: the best of many on a scenario, as TOML; what a learned router must beat."""
+"""`python -m baselines.tune`: the best hand-made policy for a scenario.
+
+Written as TOML; it is what a learned router must beat.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,7 @@ def open_logs(args: Args, plan: Plan) -> list[Log]:
 
 
 def winner_of(log: Log) -> tuple[Policy, Result]:
-    """Return the best policy that a search finds, and what it reaches on customers of its own.
+    """Return the best policy of a search, and its result on new customers.
 
     Raises:
         ValueError: No stable policy was found.
@@ -124,7 +127,7 @@ def winner_of(log: Log) -> tuple[Policy, Result]:
 
 
 def as_toml(log: Log, winner: Policy, result: Result, command: str) -> str:
-    """Return the winner as a policy file, with a table of how it was found and what it costs."""
+    """Return the winner as a policy file, with how it was found and its cost."""
     made, scenario = provenance(command, 1), log.scenario
     about = {
         "command": command,
@@ -142,7 +145,7 @@ def as_toml(log: Log, winner: Policy, result: Result, command: str) -> str:
 
 
 def tune(args: Args, command: str) -> int:
-    """Tune for every scenario asked for, write and print the winners, and return the exit status.
+    """Tune for every scenario, write and print the winners; return the status.
 
     Raises:
         ValueError: Something that is asked for is not allowed, or no stable policy was found.

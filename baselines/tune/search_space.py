@@ -1,5 +1,6 @@
-"""The policies that a person could set up by hand, as a space to search: what Optuna is asked for, and what
-it makes.
+"""The policies that a person could set up by hand, as a search space.
+
+What Optuna suggests, and what a search starts from.
 
 One policy is left out: announcing to the router that holds fewest of all, which costs nothing here and which
 nobody could know without a message. The fewest of a few that were asked is in, and so is its price.
@@ -38,8 +39,9 @@ TOLD = {
 
 
 def well_known(scenario: Scenario) -> list[dict[str, Any]]:
-    """Return where a search begins: pull-fastest, alone, in turn or with probes; servers in turn; two
-    choices; until idle; pandora.
+    """Return the starting candidates of a search.
+
+    `pull-fastest` alone, in turn or with probes; servers in turn; two choices.
     """
     told = {**TOLD, "pools taken from": len(scenario.pools), "target": "rate"}
     until_idle = {**ASKS, "stops": True, "stop at": 0.0}
@@ -57,8 +59,9 @@ def well_known(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def candidate(trial: Trial, scenario: Scenario) -> Policy:
-    """Return what `trial` suggests for `scenario`: take a message, else search, probe, or send blindly, at
-    random or in turn.
+    """Return the policy that `trial` suggests for `scenario`.
+
+    It takes a message, else searches, probes or sends blindly, and remembers or not.
     """
     told = trial.suggest_categorical("told", (True, False))
     announce = _announce(trial, scenario) if told else None
@@ -85,7 +88,7 @@ def _announce(trial: Trial, scenario: Scenario) -> Announce:
 
 
 def _takes(trial: Trial, scenario: Scenario) -> tuple[Step, ...]:
-    """Suggest which messages are taken: of all pools in some order, or of the fastest pools only."""
+    """Suggest whose messages are taken, and in which order."""
     order = cast(Order, trial.suggest_categorical("order", ORDERS))
     pools = sorted(range(len(scenario.pools)), key=lambda j: -scenario.pools[j].rate)
     some = trial.suggest_int("pools taken from", 1, len(pools))
@@ -95,7 +98,7 @@ def _takes(trial: Trial, scenario: Scenario) -> tuple[Step, ...]:
 
 
 def _target(trial: Trial, scenario: Scenario) -> dict[str, Any]:
-    """Suggest which servers are asked or sent to: all of them by some weights, or those of a pool."""
+    """Suggest which servers to ask or send to: a pool, or all by weights."""
     if len(scenario.pools) == 1:
         return {}
     pools = [f"pool {j}" for j in range(len(scenario.pools))]
@@ -104,7 +107,7 @@ def _target(trial: Trial, scenario: Scenario) -> dict[str, Any]:
 
 
 def _probe(trial: Trial, scenario: Scenario, asked: int, target: dict[str, Any]) -> tuple[Probe, Memory]:
-    """Suggest how many are asked, when an answer is good enough, and what is remembered."""
+    """Suggest how many to ask, when to stop, and what to remember."""
     ranks: tuple[Rank, ...] = (
         ("queue", "delay", "queue then speed") if len(scenario.pools) > 1 else ("queue",)
     )

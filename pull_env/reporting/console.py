@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def command_line(words: Sequence[str]) -> str:
-    """Return the command that calls Python with `words`, without the place of Python on this machine."""
+    """Return a Python command line, without the path of the interpreter."""
     return shlex.join(["python", *words])
 
 
 def console() -> Console:
-    """Return a console on standard output, wide where it is no terminal: files and pipes get whole lines."""
+    """Return a console on standard output, 200 columns wide in a pipe."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 200
@@ -26,7 +26,10 @@ def console() -> Console:
 
 
 def exit_status(work: Callable[[], int]) -> int:
-    """Do a command's work and return its exit status: a refusal is one sentence on standard error, and 2."""
+    """Run a command and return its exit status.
+
+    An error is one sentence on standard error, and status 2.
+    """
     try:
         status = work()
         sys.stdout.flush()  # here, where a closed pipe can still be caught

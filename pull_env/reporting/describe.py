@@ -1,4 +1,4 @@
-"""Systems, runs and estimates in a line each, for tables, figures and the command line."""
+"""One-line descriptions of systems, runs and estimates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRACE_NOTE = (
 
 
 def growing(scenario: Scenario, growth: Sequence[float]) -> str:
-    """Say which pools grow and how fast, from the growth of each; those with a limit cannot grow for ever."""
+    """Say which pools grow and how fast; pools with buffers cannot."""
     unlimited = {j: growth[j] for j, pool in enumerate(scenario.pools) if pool.buffer is None}
     fastest = max(unlimited.values())
     if fastest <= 0.0:  # too short a run to see it, but it must come
@@ -44,7 +44,7 @@ def shown(value: Estimate) -> str:
 
 
 def decimals(value: Estimate) -> int:
-    """Return the decimal places that the interval of an estimate is worth: two digits of its half width."""
+    """Return the decimals to show: two digits of the half width."""
     half = value.half_width() if value.error > 0 else 0.0
     if not 0.0 < half < math.inf:
         return 4
@@ -63,7 +63,7 @@ def system_line(scenario: Scenario) -> str:
 
 
 def workload_line(scenario: Scenario) -> str:
-    """Return in a line what is not as usual, Poisson streams of fixed shares and exponential service."""
+    """Return in a line what is not Poisson, exponential or fixed shares."""
     service, arrivals = scenario.service, scenario.arrivals
     parts = []
     if isinstance(arrivals, Renewal):
@@ -91,7 +91,7 @@ def _parameters(part: object) -> str:
 
 
 def _changed(part: object) -> str:
-    """Return the fields of a part of a scenario that are not as by default, in brackets."""
+    """Return the fields that differ from their defaults, in brackets."""
     given = {each.name: getattr(part, each.name) for each in fields(part)}  # type: ignore[arg-type]
     usual = {each.name: each.default for each in fields(part)}  # type: ignore[arg-type]
     return _in_brackets({name: value for name, value in given.items() if value != usual[name]})
@@ -110,7 +110,7 @@ def pools_line(scenario: Scenario) -> str:
 
 
 def run_line(runs: Sequence[Result]) -> str:
-    """Return how runs on a scenario were made, in a line: customers, replications, warm-up, seeds."""
+    """Return in a line: customers, replications, warm-up, seeds."""
     warmups = sorted({run.warmup for run in runs})
     warmup = " or ".join(f"{w:,}" for w in warmups[:1] + warmups[1:][-1:])
     seeds = sorted({run.seed for run in runs})

@@ -1,4 +1,4 @@
-"""Rows: what was measured, on what, with what and where, as one JSON object a line.
+"""Rows: what was measured, on what, with what, where; one JSON per line.
 
 Keys are sorted, so that rows can be compared as text, and nothing is ever NaN: what is not known is null.
 """
@@ -133,7 +133,7 @@ def to_line(content: Mapping[str, Any]) -> str:
 
 
 def write_rows(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Append `rows` to the file at `path`, which is made if need be; rows already there stay as they are.
+    """Append rows to a file, which is created if needed.
 
     Raises:
         OSError: The file cannot be written.
@@ -152,7 +152,7 @@ def write_rows(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) 
 
 
 def replace_rows(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write `rows` in place of those in a file, which stay until the new ones are whole."""
+    """Replace the rows of a file; the old ones stay until the new are complete."""
     with replacing(Path(path)) as (draft,):
         write_rows(draft, rows)
 
@@ -186,7 +186,10 @@ def _parse(line: str, place: str) -> dict[str, Any]:
 
 @cache  # the state of the sources when they were loaded, not what becomes of them during the run
 def checkout(folder: Path) -> dict[str, str | bool | None]:
-    """Return the git commit of `folder` and whether its tree is clean; None where it is no checkout."""
+    """Return the git commit of `folder`, and whether its tree is clean.
+
+    None where it is not a checkout.
+    """
     unknown: dict[str, str | bool | None] = {"commit": None, "clean": None}
     if not (folder / ".git").exists():  # a package installed inside someone else's checkout is not theirs
         return unknown
@@ -224,7 +227,7 @@ def _processor() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the packages that a result may depend on; heavy ones only if loaded."""
+    """Return the versions of packages that results depend on, if loaded."""
     loaded = [package for module, package in PACKAGES_IF_LOADED.items() if module in sys.modules]
     return {package: version(package) for package in (*PACKAGES, *loaded)}
 

@@ -1,4 +1,4 @@
-"""The folder of a run: the names of its files, where it is, and writes that are never half done.
+"""The folder of a run: file names, where it is, and atomic writes.
 
 | file | what is in it |
 |---|---|
@@ -60,7 +60,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON file with sorted keys; an earlier one stays until the new one is complete."""
+    """Write sorted JSON; an earlier file stays until the new one is complete."""
     write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
 

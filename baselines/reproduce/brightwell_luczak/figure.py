@@ -23,7 +23,7 @@ HOLLOW = {"empty": False, "below": False, "long queues": True, "above": True}
 
 
 def figure(rows: Sequence[Row]) -> Figure:
-    """Draw the share of queues of length k, that of longer ones, the way to equilibrium, and its time."""
+    """Draw shares of queue lengths, paths to equilibrium and their times."""
     seeds = sorted({row["run"]["seed"] for row in rows})
     result, axes = panels(2, 2, CAPTION.format(seed=", ".join(map(str, seeds))))
     _against_n(axes[0], rows, "share of queues of length k", lambda row: value(row, "share"), "limit share")
@@ -41,7 +41,7 @@ def figure(rows: Sequence[Row]) -> Figure:
 
 
 def _timed(row: Row) -> Estimate:
-    """Return the time as the page has it; nothing where a large system was followed from near the limit."""
+    """Return the time as on the page; NaN if the path began near the limit."""
     met = "time" in row["extra"] and row["point"]["start"] in ("empty", "long queues")
     return ratio(row) if met else unclaimed(0)
 
@@ -80,7 +80,7 @@ def _bounds(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _paths(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw the customers a server over time from both starts, at the largest n of each alpha and beta."""
+    """Draw customers per server over time from both starts, at the largest n."""
     dress(
         axes,
         "the way to equilibrium, largest n from empty and from long queues",

@@ -1,4 +1,7 @@
-"""The regime of Brightwell and Luczak: how load and choices grow with n, and what the limit says then."""
+"""The regime of Brightwell and Luczak: load and choices as n grows.
+
+With the limit that holds there.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from pull_env.theory.formulas import equilibrium_length, supermarket_tail
 
 @dataclass(frozen=True)
 class Regime:
-    """Load 1 - n^-alpha and d = floor(n^beta), where almost all queues have length k = ceil(alpha / beta).
+    """Load 1 - n^-alpha and d = floor(n^beta); k = ceil(alpha / beta).
+
+    Almost all queues have length k there.
 
     alpha / beta is not whole: there the floor would move k by one.
     """
@@ -32,7 +37,10 @@ class Regime:
         return math.ceil(self.alpha / self.beta)
 
     def time_scale(self, n: int) -> float:
-        """Return k d^(k-1) log n: the order of the mixing time; there are about 2 n jumps a time unit."""
+        """Return k d^(k-1) log n, the order of the mixing time.
+
+        There are about 2 n jumps per time unit.
+        """
         return float(self.length * self.choices(n) ** (self.length - 1) * math.log(n))
 
     def bound(self, n: int) -> float:
@@ -41,7 +49,7 @@ class Regime:
 
 
 def theory(regime: Regime, n: int) -> dict[str, float]:
-    """Return what the limit of d choices says at the load and d of n, the bound and the scale of time."""
+    """Return the limit, the bound and the time scale at the load and d of n."""
     k, d = regime.length, regime.choices(n)
     tail = supermarket_tail(regime.load(n), d, k + 8)
     assert equilibrium_length(regime.load(n), d) == k, "the floor has moved k"

@@ -47,13 +47,16 @@ def ladders(rows: Sequence[Row], starts: Sequence[str]) -> dict[tuple[float, flo
 
 
 def ratio(row: Row) -> Estimate:
-    """Return the time to the stationary mean, without that to work off an excess, over k d^(k-1) log n."""
+    """Return the time to the stationary mean over k d^(k-1) log n.
+
+    The time to work off an excess is left out.
+    """
     met, scale = value(row, "time"), row["extra"]["time scale"]
     return from_error((met.mean - row["extra"]["excess"]) / scale, met.error / scale, met.count)
 
 
 def _few(rows: Sequence[Row], row: Row) -> bool:
-    """Tell whether the limit has hardly a longer queue at the largest n of the regime of a row."""
+    """Tell whether the limit has almost no longer queue at the largest n."""
     alike = [other for other in rows if _regime(other) == _regime(row)]
     return _expected(max(alike, key=lambda other: int(other["point"]["n"]))) < FEW
 
@@ -125,7 +128,10 @@ def _one_length(rows: Sequence[Row]) -> Section:
 
 
 def _rises_in_all(values: Sequence[Estimate]) -> bool | None:
-    """Tell whether the last interval lies above the first; None if they overlap, or there is but one."""
+    """Tell whether the last interval is above the first; None: they overlap.
+
+    Also None if there is only one.
+    """
     if len(values) < 2:
         return None
     return True if values[-1].low > values[0].high else False if values[-1].high < values[0].low else None
@@ -194,7 +200,10 @@ def _longer_for_now(rows: Sequence[Row]) -> Section:
 
 
 def _first_without(alpha: float, beta: float) -> str:
-    """Return the power of ten from which the limit has less than one longer queue, by its leading term."""
+    """Return the power of ten from which less than one longer queue is left.
+
+    By the leading term of the limit.
+    """
     growth = math.ceil(alpha / beta) * beta - alpha
     exponent = next(e for e in range(1, 300) if 10 ** (e * growth) > e * math.log(10))
     return f"10^{exponent}"
@@ -244,7 +253,10 @@ def _time(rows: Sequence[Row]) -> Section:
 
 
 def _starts_agree(rows: Sequence[Row]) -> list[bool]:
-    """Tell for each system whether the intervals of the mean length from its two starts overlap."""
+    """Tell for each system whether the mean lengths from both starts agree.
+
+    They agree if their intervals overlap.
+    """
     by_system: dict[tuple[float, ...], list[Estimate]] = {}
     for row in rows:
         if row["point"]["start"] in ("empty", "long queues"):

@@ -1,4 +1,4 @@
-"""Brightwell and Luczak 2012: with many choices and a load near 1 almost all queues have one length."""
+"""Brightwell and Luczak 2012: many choices, load near 1, one queue length."""
 
 from __future__ import annotations
 
@@ -100,7 +100,10 @@ def tasks(setup: Setup) -> Iterator[Callable[[], Row]]:
 
 
 def measurements(setup: Setup, sizes: Sizes, large: Large) -> Iterator[Callable[[], Row]]:
-    """Yield measurements from an empty system and from long queues; of large systems, from where is said."""
+    """Yield measurements from an empty system and from long queues.
+
+    Large systems start near the limit, as the page says.
+    """
     for regime, several, part in sizes:
         for n, start in product(several, FAR):
             path = part * regime.time_scale(n)
@@ -168,7 +171,7 @@ def path_customers(scenario: Scenario, length: Length) -> int:
 def watch(
     scenario: Scenario, regime: Regime, start: str, length: Length, stop: Event, seed: int, replication: int
 ) -> Watched:
-    """Run one replication: blind sending, the path of the policy, and the time that counts.
+    """Run one replication: random sending, the path of the policy, the window.
 
     Raises:
         KeyboardInterrupt: `stop` was set.
@@ -215,7 +218,10 @@ def _look(simulator: Simulator, regime: Regime, began: float) -> tuple[float, fl
 
 
 def seen(regime: Regime, watched: list[Watched]) -> dict[str, Any]:
-    """Return the shares of queues of length k and of longer ones, the mean length, when it was met."""
+    """Return shares of queues of length k and longer, and the mean length.
+
+    And when the mean was first met.
+    """
     k = regime.length
     some = [float(w.snapshots[:, k + 1 :].any(axis=1).mean()) for w in watched]
     share = [float(w.snapshots[:, k : k + 1].sum(axis=1).mean()) for w in watched]
@@ -236,7 +242,7 @@ def seen(regime: Regime, watched: list[Watched]) -> dict[str, Any]:
 
 
 def meeting(path: Floats, mean: float) -> float:
-    """Return when the customers a server on a path first meet `mean`; infinite if they do not.
+    """Return when customers per server first meet `mean`; infinite if never.
 
     Long queues come with idle servers, which the policy fills first; so their way starts above `mean` too.
     """

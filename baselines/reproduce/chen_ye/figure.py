@@ -28,7 +28,7 @@ TICKS = (1, 1.5, 2, 3, 5, 7, 10)
 
 
 def figure(rows: Sequence[Row]) -> Figure:
-    """Draw (1 - rho) E[N] and the spread of the queues against 1 - rho, and the tails of a large system."""
+    """Draw (1 - rho) E[N] and queue spread by 1 - rho, and tails at large n."""
     large = select(rows, experiment="large")
     n = max(row["point"]["n"] for row in large)
     seeds = [row["run"]["seed"] for row in rows]

@@ -1,4 +1,4 @@
-"""What the rows of `chen_ye` say of large systems: their mean response, and the tail in either pool."""
+"""Large systems in the rows of `chen_ye`: mean response, tail per pool."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _setting(rows: Sequence[Row]) -> str:
 def _by_load(
     rows: Sequence[Row], name: str, last: Mapping[Key, Sequence[str]], *names: str
 ) -> tuple[list[str], list[list[str]]]:
-    """Return header and cells: a measure by load, and what is said `last` of each system."""
+    """Return header and cells: a measure by load, and a last column `last`."""
     loads = sorted({row["point"]["load"] for row in select(rows, experiment="heavy")})
     table = []
     for (k, c), said in last.items():
@@ -165,7 +165,7 @@ def _widened(mine: Estimate, level: float) -> Estimate:
 
 
 def exponent(rows: Sequence[Row], name: str, k: int, c: int) -> Estimate:
-    """Return the power of 1 - rho by which a spread falls between the two highest loads."""
+    """Return the power of 1 - rho by which a spread falls at the highest loads."""
     before, last = heavy(rows, k, c)[-2:]
     a, b = value(before, name), value(last, name)
     step = math.log((1 - before["point"]["load"]) / (1 - last["point"]["load"]))

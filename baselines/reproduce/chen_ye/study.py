@@ -1,4 +1,7 @@
-"""Chen and Ye 2012: balanced routing is optimal as the load comes to 1, for any c, and spreads the work."""
+"""Chen and Ye 2012: balanced routing is heavy-traffic optimal for any c >= 2.
+
+And it spreads work evenly over servers.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,7 @@ def tasks(setup: Setup) -> Iterator[Callable[[], Row]]:
 
 
 def measurements(setup: Setup, sizes: Sizes) -> Iterator[Callable[[], Row]]:
-    """Yield the measurements: of few servers at loads near 1, then of many at one load."""
+    """Yield measurements: few servers at loads near 1, many at one load."""
     for servers in sizes.few:
         for c in sorted({*CHOICES, servers}):
             for index, load in enumerate(sizes.relaxations):
@@ -103,7 +106,7 @@ def measurements(setup: Setup, sizes: Sizes) -> Iterator[Callable[[], Row]]:
 
 
 def heavy(setup: Setup, sizes: Sizes, scenario: Scenario, c: int, seed: int) -> Row:
-    """Measure few servers at a load near 1, and how evenly customers are spread over them."""
+    """Measure few servers at a load near 1, and how even the queues are."""
     slow = scenario.capacity / min(
         pool.rate for pool in scenario.pools
     )  # a single server, against the pooled
@@ -125,7 +128,7 @@ def heavy(setup: Setup, sizes: Sizes, scenario: Scenario, c: int, seed: int) -> 
 
 
 def spreads(queues: Array, generator: np.random.Generator) -> list[float]:
-    """Return longest less shortest queue, and most less least work, in mean requirements.
+    """Return the spread of queues and of work, in mean service requirements.
 
     Routing that knows queues only tells nothing of what their customers require: given the queues, the work
     left at one of q customers is a sum of q exponential laws.
@@ -134,7 +137,7 @@ def spreads(queues: Array, generator: np.random.Generator) -> list[float]:
 
 
 def exact(scenario: Scenario, c: int, solved: float) -> float | None:
-    """Return (1 - rho) E[N] where it is known: for c = 1, and of two servers up to the load `solved`."""
+    """Return (1 - rho) E[N] where known: c = 1, and two servers up to `solved`."""
     load = scenario.nominal_load
     if c == 1:
         return scenario.servers * load
@@ -144,7 +147,7 @@ def exact(scenario: Scenario, c: int, solved: float) -> float | None:
 
 
 def large(setup: Setup, n: int, c: int, customers: int) -> Row:
-    """Measure many servers, half at rate 1 and half at rate 2, and the tail of the queue in either half."""
+    """Measure many servers, half at rate 1, half at rate 2, with queue tails."""
     scenario = Scenario(
         (Pool(n // 2, 1.0), Pool(n // 2, 2.0)), load=LARGE_LOAD, name=f"{n} servers in two halves"
     )
@@ -175,7 +178,7 @@ def limit_tail(c: int) -> Floats:
 def watch(
     scenario: Scenario, c: int, run: Run, look: Callable[[Array, np.random.Generator], Sequence[float]]
 ) -> tuple[Result, Floats, Floats]:
-    """Simulate balanced routing as `simulate` does, and look at the queues before some arrivals.
+    """Simulate balanced routing, and record the queues before some arrivals.
 
     Args:
         scenario: The system.

@@ -1,4 +1,4 @@
-"""What a verdict is made of: tests of intervals, which may be passed, failed or left undecided."""
+"""The parts of a verdict: tests that pass, fail or stay undecided."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pull_env.simulation.statistics import Estimate
 
 
 def within(value: Estimate, target: float, tolerance: float) -> bool | None:
-    """Tell whether an interval lies within `target` times 1 ± `tolerance`; None if it crosses an end.
+    """Tell whether an interval is within `target` (1 ± `tolerance`).
+
+    None if it crosses an end.
 
     What is not claimed, as the run was unstable, decides nothing.
     """
@@ -25,7 +27,7 @@ def above(value: Estimate, bound: float) -> bool | None:
 
 
 def vanishing(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
-    """Tell whether values fall towards 0: nowhere up, and by `factor` from the first to the last.
+    """Tell whether values fall towards 0: never up, by `factor` in all.
 
     False: an interval lies wholly above the one before it. None: not by the factor, intervals considered.
     """
@@ -41,7 +43,7 @@ def rises(values: Sequence[Estimate], level: float = 0.95) -> bool:
 
 
 def falls(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
-    """Tell whether the last value is below the first by `factor`, whatever comes between.
+    """Tell whether the last value is below the first by `factor`.
 
     False: its interval lies wholly above that of the first. None: not by the factor, intervals considered.
     """
@@ -51,7 +53,7 @@ def falls(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
 
 
 def together(verdicts: Iterable[bool | None]) -> bool | None:
-    """Return False if one is, None if none is but one is undecided or there is none, else True."""
+    """Return False if any is, else None if any is or there is none, else True."""
     found = list(verdicts)
     if False in found:
         return False

@@ -1,4 +1,7 @@
-"""What the figures share: marks that can be told apart without colour, points with bars, panels."""
+"""What the figures share: marks, points with error bars, panels.
+
+Marks can be told apart without colour.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ def points(
     style: int,
     hollow: bool = False,
 ) -> None:
-    """Draw estimates with their intervals; those that are not claimed, or 0 on a logarithm, are left out.
+    """Draw estimates with their intervals.
+
+    Estimates without a mean, and 0 on a logarithmic axis, are left out.
 
     On a logarithm a bar ends at a quarter of the mean, as it may reach down to 0.
     """

@@ -1,4 +1,7 @@
-"""(1 - rho) E[N] as rho -> 1: measured against a pooled server on the same seed, carried to the limit."""
+"""(1 - rho) E[N] as rho -> 1, extrapolated to the limit.
+
+Measured against a pooled server on the same seed.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,10 @@ def run_at(load: float, seed: int, relaxations: float, settle: float, workers: i
 
 
 def relaxation(load: float) -> float:
-    """Return the customers that arrive in a relaxation time of M/M/1, 1 / (mu (1 - sqrt rho)^2)."""
+    """Return the arrivals in a relaxation time of M/M/1.
+
+    It is 1 / (mu (1 - sqrt rho)^2).
+    """
     return load / (1.0 - math.sqrt(load)) ** 2
 
 
@@ -96,7 +102,10 @@ def measure(scenario: Scenario, policy: str, run: Run) -> Result:
 
 @cache
 def pooled(run: Run) -> Estimate:
-    """Return E[N] of the pooled server as measured; it serves all n, as a rate is only a unit of time."""
+    """Return the measured E[N] of the pooled server.
+
+    One serves all n, as a rate is only a unit of time.
+    """
     return measure(Scenario((Pool(1),), load=run.load), "random", run).mean_number
 
 
@@ -116,7 +125,7 @@ def select(rows: Sequence[Row], **point: Any) -> list[Row]:
 
 
 def joint(count: int) -> float:
-    """Return the level of each of `count` intervals that hold together at 95 % (Bonferroni)."""
+    """Return the level of each of `count` joint 95 % intervals (Bonferroni)."""
     return 1.0 - (1.0 - LEVEL) / max(count, 1)
 
 
@@ -153,7 +162,9 @@ def limit(points: Sequence[Point]) -> Estimate:
 
 
 def _curve(points: Sequence[Point]) -> tuple[float, float, float] | None:
-    """Return a, its standard error, and chi squared of the curve a + b x + c x y, x = 1 - rho.
+    """Return a, its standard error, and chi squared of a + b x + c x y.
+
+    With x = 1 - rho.
 
     None: the points do not tell its terms apart.
     """

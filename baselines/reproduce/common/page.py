@@ -1,4 +1,4 @@
-"""The page of a reproduction, made from its rows alone: what was claimed, measured, and decided."""
+"""The page of a reproduction: claim, measurements, verdict, from rows alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reproduction is made of: points to measure, from their rows a page with verdicts, and a figure."""
+"""The parts of a reproduction: points to measure, sections, figure."""
 
 from __future__ import annotations
 
@@ -114,7 +114,10 @@ def recalled(content: Mapping[str, Any]) -> Estimate:
 
 
 def value(row: Row, name: str) -> Estimate:
-    """Return a measure of a row by name: of `extra`, of `measures`, or a kind of messages."""
+    """Return a measure of a row by name.
+
+    A name of `extra`, of `measures`, or a kind of messages.
+    """
     if name in row["extra"]:
         return recalled(row["extra"][name])
     measures = row["measures"]

@@ -21,7 +21,7 @@ CAPTION = (
 
 
 def figure(rows: Sequence[Row]) -> Figure:
-    """Draw waiting, messages, response and the 1/n law against n, and what growing R does."""
+    """Draw waiting, messages, response and the 1/n law by n, and growing R."""
     seeds = sorted({row["run"]["seed"] for row in rows})
     result, axes = panels(2, 3, CAPTION.format(seed=", ".join(map(str, seeds))))
     _by_routers(axes[0], rows, "finite", "late", "finite buffers", "P(wait or block)")
@@ -39,7 +39,7 @@ def figure(rows: Sequence[Row]) -> Figure:
 
 
 def _by_routers(axes: Axes, rows: Sequence[Row], system: str, measure: str, title: str, y: str) -> None:
-    """Draw a measure against n, a mark for each R; with the 1/n law where it is that of late customers."""
+    """Draw a measure by n, one mark per R; with the 1/n law for late customers."""
     axes.set_xscale("log")
     if measure == "late":
         axes.set_yscale("log")

@@ -21,7 +21,7 @@ FIELD_CLOSE = 0.01  # to the mean field
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return the page: what the theorem claims, how fast it comes true, and where it stops."""
+    """Return the page: the theorem's claim, its speed, and where it stops."""
     return [
         *(_nobody_waits(rows, name) for name in SYSTEMS),
         _one_message(rows),
@@ -33,7 +33,10 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 
 
 def chosen(rows: Sequence[Row], *experiments: str, **wanted: object) -> list[Row]:
-    """Return the rows of some experiments, by R and n; `name` is the scenario's, the rest the point's."""
+    """Return the rows of some experiments, by R and n.
+
+    `name` is the scenario's.
+    """
     name = wanted.pop("name", None)
     found = [
         row
@@ -51,7 +54,7 @@ def scaled(estimate: Estimate, factor: float, shift: float = 0.0) -> Estimate:
 
 
 def scaled_empty(row: Row) -> Estimate:
-    """Return n (1 - load) P(the router is empty) / (R - 1), which the 1/n law says is c."""
+    """Return n (1 - load) P(router is empty) / (R - 1), the 1/n law's c."""
     at, content = row["point"], row["scenario"]["content"]
     return scaled(value(row, "empty"), at["n"] * (1 - content["load"]) / (at["R"] - 1))
 
@@ -62,13 +65,13 @@ def routers(rows: Sequence[Row]) -> list[int]:
 
 
 def _cell(row: Row, name: str) -> str:
-    """Return a cell: `-` where the run was unstable, and of what never happened in how many customers."""
+    """Return a cell: `-` if unstable; if nothing was seen, in how many customers."""
     found = value(row, name)
     return f"0 of {row['run']['customers']:,}" if found.mean == 0.0 else shown(found)
 
 
 def _state(row: Row) -> str:
-    """Say what was watched: a stationary state, or the way from an even split of the messages."""
+    """Say whether the state was stationary or began from an even split."""
     spans, watched = row["point"]["spans"], row["point"]["experiment"] == "watched"
     if not row["stable"]:
         return "unstable: queues grow"
@@ -133,7 +136,7 @@ def _nobody_waits(rows: Sequence[Row], name: str) -> Section:
 
 
 def small_law(row: Row) -> str:
-    """Return what the 1/n law says; nothing where n is too small for a limit, or there is one router."""
+    """Return the 1/n law; NaN with one router, or where n is too small."""
     law = row["extra"]["law late"]
     return f"{law:.3g}" if 0.0 < law < LAW_MOST else ""
 

@@ -1,4 +1,4 @@
-"""Stolyar 2017: under PULL nobody waits in a large system, at one message a customer."""
+"""Stolyar 2017: PULL in large systems: no waiting, one message per customer."""
 
 from __future__ import annotations
 
@@ -137,7 +137,9 @@ def measurements(setup: Setup, sizes: Sizes) -> Iterator[Callable[[], Row]]:
 def settled(
     setup: Setup, experiment: str, scenario: Scenario, customers: int, spans: float, policy: str = "pull"
 ) -> Row:
-    """Measure the stationary state, for `customers` and `spans` relaxation times of the split at least.
+    """Measure the stationary state, over enough relaxation times of the split.
+
+    At least `customers` customers and `spans` relaxation times.
 
     The warm-up is five such times (unless R grows with n, where each router soon forgets) and `SETTLED`
     service times of the slowest servers.
@@ -149,7 +151,7 @@ def settled(
 
 
 def watched(setup: Setup, scenario: Scenario, customers: int) -> Row:
-    """Measure a system too large to become stationary from an even split, once its servers are filled."""
+    """Measure a system too large to become stationary, from an even split."""
     warmup = math.ceil(service_times(scenario, FILLED))
     split = split_relaxation(scenario) * scenario.total_arrival_rate
     spans = (warmup + customers / 2) / split if scenario.routers > 1 else None
@@ -157,7 +159,7 @@ def watched(setup: Setup, scenario: Scenario, customers: int) -> Row:
 
 
 def service_times(scenario: Scenario, count: float) -> float:
-    """Return the customers that arrive in `count` mean service times of the slowest servers."""
+    """Return the arrivals in `count` mean service times of the slowest servers."""
     return count * scenario.total_arrival_rate / min(pool.rate for pool in scenario.pools)
 
 
@@ -196,7 +198,9 @@ def late(result: Result) -> Estimate:
 
 
 def empty(result: Result) -> Estimate:
-    """Return P(the router of a customer holds no message): the random server is then busy, full, or idle.
+    """Return P(the customer's router holds no message).
+
+    The random server is then busy, full, or idle.
 
     In the last case its message is withdrawn from another router.
     """
@@ -206,7 +210,7 @@ def empty(result: Result) -> Estimate:
 
 
 def theory(scenario: Scenario) -> dict[str, float]:
-    """Return the limits that belong to a system: as n grows at fixed R, its 1/n law, and at fixed n / R."""
+    """Return the limits for a system: fixed R, its 1/n law, and fixed n / R."""
     pools, load, n, routers = scenario.pools, scenario.nominal_load, scenario.servers, scenario.routers
     fluid, far = pull_fluid(pools, load), pull_many_routers(pools, load, FAR)
     found = {f"fluid busy {j}": busy for j, busy in enumerate(fluid.busy)}

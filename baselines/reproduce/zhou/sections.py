@@ -41,7 +41,9 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 
 
 def layer_limit(servers: int, threshold: int) -> float:
-    """Return the limit of (1 - rho) E[N] at a constant threshold, derived here; that of JIQ is the paper's.
+    """Return the limit of (1 - rho) E[N] at a constant threshold.
+
+    Derived here; that of JIQ is the paper's.
 
     While queue i is below r and the others are long, it gets all n customers a service time: it holds k < r
     in proportion to n^k. So of b = 1 + n + ... + n^(r-1) time units in which the others miss their arrivals
@@ -122,7 +124,7 @@ def _exact(rows: Sequence[Row]) -> Section:
 def _by_load(
     rows: Sequence[Row], found: Limits, theory: Callable[[int, str], str]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return header and cells: (1 - rho) E[N] by load, its limit, and what theory says of that."""
+    """Return header and cells: (1 - rho) E[N] by load, its limit, theory."""
     loads = sorted({row["point"]["load"] for row in rows})
     table = []
     for (n, rule), fitted in found.items():

@@ -1,4 +1,4 @@
-"""Zhou, Tan and Shroff 2018: which thresholds make a pull-based policy optimal as the load comes to 1."""
+"""Zhou, Tan and Shroff 2018: thresholds that are heavy-traffic optimal."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def point(setup: Setup, sizes: Sizes, servers: int, rule: str, load: float, seed
 
 
 def exact(scenario: Scenario, rule: str, solved: float) -> float | None:
-    """Return (1 - rho) E[N] where it is known: in closed form, or from the chain up to the load `solved`."""
+    """Return (1 - rho) E[N] where known: closed form, or chain up to `solved`."""
     servers, load = scenario.servers, scenario.nominal_load
     if rule == "random":
         return servers * load
