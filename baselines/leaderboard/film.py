@@ -13,7 +13,7 @@ from pathlib import Path
 import tyro
 from PIL import Image
 
-from pull_env.envs.router import RouterEnv
+from pull_env.envs.policy_driver import PolicyEnv
 from pull_env.policy.policy import Announce, Policy, Probe, Take
 from pull_env.rendering import rgb_array
 from pull_env.rendering.canvas import Pixels
@@ -55,11 +55,11 @@ def film(args: Args) -> list[Pixels]:
         value = getattr(args, name)
         if value < least:
             raise ValueError(f"{name} is {value}: it must be a whole number from {least}")
-    env = RouterEnv(args.scenario, customers=args.start + args.frames + 1)
-    env.reset(seed=args.seed, options={"policy": POLICY})
+    env = PolicyEnv(POLICY, args.scenario, customers=args.start + args.frames + 1)
+    env.reset(seed=args.seed)
     pictures = []
     for customer in range(args.start + args.frames):
-        env.play_step()
+        env.step()
         if customer >= args.start:
             pictures.append(rgb_array(env.simulator))
     return pictures
@@ -71,7 +71,7 @@ def save(pictures: Sequence[Pixels], path: Path) -> None:
         Image.fromarray(pixels).quantize(COLOURS, dither=Image.Dither.NONE) for pixels in pictures
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    duration = 1000 // RouterEnv.metadata["render_fps"]  # milliseconds
+    duration = 1000 // PolicyEnv.metadata["render_fps"]  # milliseconds
     first.save(path, save_all=True, append_images=others, duration=duration, loop=0)
 
 

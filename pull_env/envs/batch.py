@@ -1,4 +1,4 @@
-"""The arrays that the envs of a vector share, row by row, and the threads that move them."""
+"""The common arrays of the envs of a vector, one row per env, and the threads that step them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from pull_env.envs.router import RouterEnv
 from pull_env.kernels.envs.batch import BATCH, write_all
 from pull_env.kernels.envs.observe import OUTCOME, VIEW
 from pull_env.simulation.kernel_data.state_arrays import LINE, lines
-from pull_env.simulation.kernel_data.view import RouterObservation
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 
-NAMES = ("cost", "wait", "blocked", "messages", "router", "time", "action_mask")  # of an info, in order
-ENVS_A_THREAD = 512  # waking a thread costs as much as this many steps
+INFO_NAMES = ("cost", "wait", "blocked", "messages", "router", "time", "action_mask")
+ENVS_PER_THREAD = 512  # waking a thread costs as much as some hundred steps
 
 
 class Batch:
-    """N envs whose views are rows of arrays, so that one call of the kernels moves all of them.
+    """N envs whose arrays are rows of common ones, so that one kernel call steps them all.
 
     Attributes:
         envs: The N envs.
-        actions: (N,) int64, what `act` lets them do.
-        left: (N,) int64, customers until the end of each episode; negative where an env did not move.
-        observations: (N, L) float32, those of the views, overwritten at every step.
+        actions: (N,) int64, the actions of the next step.
+        left: (N,) int64, customers left in each episode; negative where an env was not stepped.
+        observations: (N, L) float32, overwritten at every step.
         masks: (N, A) int8, likewise.
     """
 
@@ -39,9 +38,9 @@ class Batch:
 
         Args:
             first: One of them, which has not begun; the others are built like it.
-            size: How many there are, N.
-            workers: Threads; None: as many as pay.
-            restarts: Whether an env may act whose episode has ended.
+            size: How many envs, N.
+            workers: Threads; None: as many as are worth it.
+            restarts: Whether an env may be stepped after its episode has ended.
         """
         bounds = np.linspace(0, size, min(workers or threads(size), size) + 1).astype(int).tolist()
         self.chunks = list(pairwise(bounds))  # of envs, one for each thread
@@ -56,76 +55,68 @@ class Batch:
         self.envs = [first]
         self._link()
         self.envs += [first.clone_into(*self._rows(k)) for k in range(1, size)]
-        self._known += [env._observed for env in self.envs[1:]]
 
-    def room(self) -> Array:
-        """Return a fresh place for an answer, (bytes,) uint8."""
+    def new_outputs(self) -> Array:
+        """Return an uninitialised buffer for the outputs of a step, (bytes,) uint8."""
         return np.empty(self._layout.itemsize, np.uint8)
 
-    def look(self) -> Array:
-        """Return what all envs show, () `layout`."""
-        answer = self.room()
-        write_all(self._address, 0, len(self.envs), answer)
-        return self.read(answer)
+    def current_outputs(self) -> Array:
+        """Return the current outputs of all envs, () `layout`."""
+        outputs = self.new_outputs()
+        write_all(self._address, 0, len(self.envs), outputs)
+        return self.as_record(outputs)
 
-    def read(self, answer: Array) -> Array:
-        """Return the bytes of an answer as what they are, () `layout`."""
-        return np.ndarray((), self._layout, answer)
+    def as_record(self, outputs: Array) -> Array:
+        """Return a buffer of outputs as a record, () `layout`."""
+        return np.ndarray((), self._layout, outputs)
 
-    def act(self, answer: Array) -> tuple[int, int]:
-        """Move all envs, and write what they show to `answer`; see `BatchThreads.step`."""
+    def step(self, outputs: Array) -> tuple[int, int]:
+        """Step all envs, and write their outputs to `outputs`; see `BatchThreads.step`."""
         if self._threads is None:
             self._threads = BatchThreads(self._address, self.chunks)
-        return self._threads.step(answer)
+        return self._threads.step(outputs)
 
-    def feed(self, k: int, answer: Array) -> None:
-        """Move env `k`, whose calendar clock had no customers left."""
+    def feed_and_step(self, k: int, outputs: Array) -> None:
+        """Step env `k`, whose calendar clock had no customers left."""
         assert self._threads is not None
         self.envs[k].simulator.supply()
-        self._threads.step_one(k, answer)
+        self._threads.step_one(k, outputs)
 
-    def restart(self, k: int, **arguments: Any) -> None:
+    def reset_one(self, k: int, **arguments: Any) -> None:
         """Reset env `k`."""
         self.envs[k].reset(**arguments)
-        self.adopt(k)
+        self.read_left(k)
 
-    def tell(self, k: int, answer: Array) -> None:
-        """Write to `answer` what env `k` shows."""
-        write_all(self._address, k, k + 1, answer)
+    def write_outputs(self, k: int, outputs: Array) -> None:
+        """Write the outputs of env `k` to `outputs`."""
+        write_all(self._address, k, k + 1, outputs)
 
-    def adopt(self, k: int) -> None:
-        """Let env `k` write to its rows, if it does not: it makes itself a new view for a policy.
-
-        Its episode, too, may be another.
-        """
-        env = self.envs[k]
-        if env._observed is not self._known[k]:
-            env.lie_in(*self._rows(k))
-            self._known[k] = env._observed
-        self.left[k] = env._observed.record["left"][0]
-
-    def _rows(self, k: int) -> tuple[Array, ...]:
-        """Return where env `k` lies: its system, and the parts of its view."""
-        views = self.observations[k], self.masks[k], self._outcomes[k, ...], self._views[k : k + 1]
-        return self._systems[k], *views
+    def read_left(self, k: int) -> None:
+        """Read how many customers env `k` has left, after it was reset or stepped on its own."""
+        self.left[k] = self.envs[k]._observed.record["left"][0]
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Stop the threads."""
         if self._threads is not None:
             self._threads.close()
             self._threads = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the threads out of copies, which start their own, and the systems, copied with the envs."""
+        """Leave out the threads, which copies start anew, and the systems, which the envs hold."""
         return {**self.__dict__, "_threads": None, "_systems": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
+        """Restore a copied or unpickled batch, whose arrays have new addresses."""
         self.__dict__.update(attributes)
         self._link()
 
+    def _rows(self, k: int) -> tuple[Array, ...]:
+        """Return the rows of env `k`: its system, observation, mask, outcome and VIEW record."""
+        observed = self.observations[k], self.masks[k], self._outcomes[k, ...], self._views[k : k + 1]
+        return self._systems[k], *observed
+
     def _link(self) -> None:
-        """Write the addresses of all arrays where the kernels read them, and adopt the envs."""
+        """Write the addresses of all arrays to the record, and move the envs into their rows."""
         self._record: Array = np.zeros(1, BATCH)
         size = len(self.actions)
         self._record["envs"], self._record["restarts"] = size, self._restarts
@@ -134,17 +125,15 @@ class Batch:
             self._record[name] = getattr(self, name).ctypes.data
         self._record["views"] = self._views.ctypes.data
         self._address = int(self._record.ctypes.data)
-        width = (
-            self.envs[0].simulator.arrays.extent() | LINE
-        )  # odd in lines, for the cache to hold many heads
+        # an odd number of cache lines per system, so that the cache can hold many heads
+        width = self.envs[0].simulator.arrays.extent() | LINE
         self._systems = lines(size * width).reshape(size, width)
-        self._known: list[RouterObservation | None] = [None for _ in self.envs]  # those in the rows
-        for k in range(len(self.envs)):
-            self.adopt(k)
+        for k, env in enumerate(self.envs):
+            env.move_into(*self._rows(k))
 
 
 def layout(envs: int, entries: int, actions: int) -> np.dtype[Any]:
-    """Return how an answer lies in memory, as `kernels.batch.write_answers` writes it."""
+    """Return the layout of the outputs of a step, as `kernels.envs.batch.write_answers` fills it."""
     reals, counts, flags = (np.dtype((kind, (envs,))) for kind in (np.float64, np.int64, np.bool_))
     return np.dtype(
         [
@@ -158,5 +147,5 @@ def layout(envs: int, entries: int, actions: int) -> np.dtype[Any]:
 
 
 def threads(size: int) -> int:
-    """Return how many threads pay for a batch of `size` envs."""
-    return max(1, min(os.cpu_count() or 1, size // ENVS_A_THREAD))
+    """Return how many threads are worth it for `size` envs."""
+    return max(1, min(os.cpu_count() or 1, size // ENVS_PER_THREAD))

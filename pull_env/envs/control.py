@@ -167,11 +167,6 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
         info = self._info()
         return self._books.observe_all(), 0.0 - info["cost"], False, self.ended, info
 
-    @property
-    def ended(self) -> bool:
-        """Whether there is no customer left to place in this episode."""
-        return self._left == 0
-
     def check(self, action: npt.ArrayLike) -> Floats:
         """Return `action`, (A + 1,) numbers, within the box.
 
@@ -189,14 +184,15 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
         Raises:
             ResetNeeded: The episode has not begun, or has ended.
         """
-        if self._left == 0:
+        if self.ended:
             raise ResetNeeded("step needs reset before it: the episode has not begun, or has ended")
         self._books.open(actions)
         wanted = self.period
         while wanted and self.simulator.waiting_customer:
             block = min(wanted, self.simulator.supply())
             wanted -= control.play_period(*self._addresses, block)
-        self._left = self._left - self.period if self.simulator.waiting_customer else 0
+        left = self._observed.record["left"]
+        left[:] = left - self.period if self.simulator.waiting_customer else 0
 
     def survey(self) -> Books:
         """Return the books of the period, with what routers see now that placed no customer in it."""
@@ -208,7 +204,7 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
         """Now, in time units."""
         return float(self._observed.outcome["time"])
 
-    def _look(self) -> tuple[Observation, dict[str, Any]]:
+    def _observe_start(self) -> tuple[Observation, dict[str, Any]]:
         self._books.clear()
         return self.survey().observe_all(), self._info()
 

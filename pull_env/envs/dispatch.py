@@ -109,7 +109,7 @@ class DispatchEnv(CustomerEnv):
         if not isinstance(free_information, bool):
             raise ValueError(f"free_information is {free_information!r}: it must be True or False")
         n = self.scenario.servers
-        self._looks = 0 if free_information else 2 * n
+        self._messages = 0 if free_information else 2 * n
         self.action_space = spaces.Discrete(n)
         self.observation_space = spaces.Box(0.0, 1.0, (SERVER_ENTRIES * n,), np.float32)
         self._build((), extra_flags=0)
@@ -117,16 +117,17 @@ class DispatchEnv(CustomerEnv):
         self._link()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Send the customer at hand to server `action`, and run on to the next one.
+        """Assign the current customer to server `action`, and run to the next one.
 
         Raises:
             ResetNeeded: The episode has not begun, or has ended.
             ValueError: There is no such server.
         """
-        server = self._number(action)
-        self._begin()
-        dispatch(self._system_address, server, self._looks, self._observed_address)
-        return self._end()
+        left = dispatch(self._observed_address, self._index(action), self._messages)
+        if left < 0:
+            self._prepare_step(left)
+            return self.step(action)
+        return self._result(left)
 
     def _observe(self, router: int) -> None:
         observe_servers(self._system_address, router, self._observed_address)

@@ -1,4 +1,4 @@
-"""Let a classical policy drive a `RouterEnv`: by its own steps, to the bit, or by the catalog."""
+"""Let a policy route in a `RouterEnv`: by its own steps, bit-identically, or by the catalog."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ import numpy.typing as npt
 
 from pull_env.envs.base import Observation
 from pull_env.envs.router import RouterEnv
-from pull_env.kernels.envs.observe import POOL_ENTRIES
+from pull_env.kernels.state import KEEP_MEMORY
 from pull_env.policy.policy import Policy, PolicyError, Recall, Send, Step, Take
-from pull_env.simulation.kernel_data.view import POOL_NAMES, local_size
+from pull_env.scenario.scenario import ScenarioLike, as_scenario
+from pull_env.simulation.kernel_data.step_records import encode, required_flags
+from pull_env.simulation.kernel_data.view import local_size, observation_names
+from pull_env.simulation.network_runner import CompiledNetwork
+from pull_env.simulation.policy_runner import check_fit
 
 Floats = npt.NDArray[np.float64]
 State = TypeVar("State")
 
-HELD, REMEMBERED = POOL_NAMES.index("messages held"), POOL_NAMES.index("remembered wait")
-
 
 @dataclass(frozen=True)
 class Played:
-    """What an episode came to; sums over its customers, in float64."""
+    """Sums over the customers of an episode, in float64."""
 
     customers: int
     reward: float  # minus the cost of all customers
@@ -32,19 +34,68 @@ class Played:
     messages: int
 
 
+class PolicyEnv(RouterEnv):
+    """A `RouterEnv` in which `policy` assigns every customer: `step` ignores its action.
+
+    It has the policy's pull protocol and memory, and its steps as the catalog. From the same seed, it and
+    `simulate` end in bit-identical state.
+    """
+
+    def __init__(self, policy: Policy, scenario: ScenarioLike = "two-speeds", **arguments: Any) -> None:
+        """Build the env; `arguments` are further ones of `RouterEnv`.
+
+        Raises:
+            ValueError: The policy does not fit the scenario, or an argument is not allowed.
+        """
+        scenario = as_scenario(scenario)
+        check_fit(policy, scenario)
+        super().__init__(
+            scenario, catalog=policy.steps, announce=policy.announce, memory=policy.memory, **arguments
+        )
+        self._chain = encode(policy.steps, scenario)
+        self._network = None if policy.network is None else CompiledNetwork(policy.network)
+
+    def step(self, action: Any = None) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Assign the current customer by the policy, and run to the next one; `action` is ignored.
+
+        Raises:
+            ResetNeeded: The episode has not begun, or has ended.
+        """
+        if self._network is not None:
+            return super().step(self._network.decide(self._system_address, self._observed_address))
+        left = self._step(self._observed_address, self._chain.ctypes.data, self._chain.size)
+        if left < 0:
+            self._prepare_step(left)
+            return self.step()
+        return self._result(left)
+
+    def play(self, customers: int | None = None) -> Played:
+        """Step until the episode ends, or `customers` times, and return the sums."""
+        count, blocked, messages = 0, 0, 0
+        reward = wait = 0.0
+        truncated = False
+        while not truncated and count != customers:
+            _, step_reward, _, truncated, info = self.step()
+            count += 1
+            reward += step_reward
+            wait += info["wait"]
+            blocked += info["blocked"]
+            messages += info["messages"]
+        return Played(count, reward, wait, blocked, messages)
+
+
 def play(
     policy: Policy, env: gym.Env[Any, Any], customers: int | None = None, *, seed: int | None = None
 ) -> Played:
-    """Play an episode in which every router follows `policy`, to the bit as `simulate` runs it.
+    """Play an episode of `env` in which every router follows `policy`, bit-identically to `simulate`.
 
-    The policy's own steps place the customers, whatever the catalog holds; a network needs its own catalog.
-    The episode begins with a reset, as the env must keep what these steps read; it goes past wrappers, which
-    would expect actions.
+    The policy's own steps assign the customers, in a `PolicyEnv` with the seed and length of the episode; a
+    network needs its own catalog. The env itself is reset, and stays at the start of the episode.
 
     Args:
         policy: What the routers do.
         env: A `RouterEnv`, wrapped or not.
-        customers: Stop after this many; None: where the env truncates the episode, which ends it in any case.
+        customers: Stop after this many; None: at the end of the episode, which is the limit in any case.
         seed: For `reset`; None: the env's next episode.
 
     Raises:
@@ -52,49 +103,66 @@ def play(
             needs, or the policy does not fit the scenario.
     """
     router = _router_env(env)
-    env.reset(seed=seed, options={"policy": policy})
-    count, blocked, messages = 0, 0, 0
-    reward = wait = 0.0
-    truncated = False
-    while not truncated and count != customers:
-        _, step_reward, _, truncated, info = router.play_step()
-        count += 1
-        reward += step_reward
-        wait += info["wait"]
-        blocked += info["blocked"]
-        messages += info["messages"]
-    return Played(count, reward, wait, blocked, messages)
+    check_protocol(policy, router)
+    runner = PolicyEnv(policy, router.scenario, customers=router.customers)
+    env.reset(seed=seed)
+    runner.reset(seed=router.entropy, options={"episode": router.episode})
+    return runner.play(customers)
+
+
+def check_protocol(policy: Policy, env: RouterEnv) -> None:
+    """Refuse a policy that needs another pull protocol, memory or catalog than `env` has.
+
+    Raises:
+        ValueError: It does; the message says what to pass to `gymnasium.make`.
+    """
+    if policy.announce != env.announce:
+        needed = policy.to_dict()["announce"]
+        raise ValueError(
+            f"announce is {env.announce}: {policy.name} needs gymnasium.make(..., announce={needed})"
+        )
+    if policy.network is not None and policy.steps != env.catalog:
+        raise ValueError(
+            f"catalog has {len(env.catalog)} steps: {policy.name} needs gymnasium.make(..., "
+            f"catalog=...) with its own {len(policy.steps)}"
+        )
+    remembers = policy.network is not None or required_flags(policy.steps, None) & KEEP_MEMORY
+    if policy.memory != env.memory and remembers:
+        needed = policy.to_dict()["memory"]
+        raise ValueError(f"memory is {env.memory}: {policy.name} needs gymnasium.make(..., memory={needed})")
 
 
 class Driver:
-    """A classical policy that acts on observations, with the `predict` of Stable-Baselines3's models.
+    """A classical policy that acts on observations, with the `predict` of Stable-Baselines3 models.
 
-    It picks catalog entries as the policy picks servers: a message of any pool is a message of pool j with a
-    probability in proportion to the messages held, and a blind choice is one of pool j in proportion to its
-    size or capacity. The env then behaves as in `play`, in law, and not to the bit, as the chance of these
-    choices is the driver's own.
+    It draws catalog entries as the policy draws servers: taking a message from any pool becomes taking one
+    from pool j with probability proportional to the messages held, and a random choice becomes one in pool j
+    with probability proportional to its size or capacity. The results have the same distribution as with
+    `play`, but other random numbers: those of the driver.
     """
 
     def __init__(self, policy: Policy, env: gym.Env[Any, Any], seed: int | None = None) -> None:
-        """Translate the steps of the policy into entries of the env's catalog.
+        """Map the steps of the policy to entries of the env's catalog.
 
         Args:
             policy: What the routers do.
             env: A `RouterEnv`, wrapped or not, whose catalog is used.
-            seed: Of the driver's own choices; None: from the operating system.
+            seed: Of the driver's random choices; None: from the operating system.
 
         Raises:
             ValueError: The env is not a `RouterEnv` or has another pull protocol than the policy, or its
-                catalog has no counterpart of a step; the message names the step, and `play` does without.
+                catalog has no counterpart of a step, which the message names; `play` needs none.
         """
         router = _router_env(env)
         if policy.network is not None:
             raise PolicyError(f"{policy.name} follows a network, not a chain of steps; use pull_env.play")
-        router.check_protocol(policy)
+        check_protocol(policy, router)
         self._size = local_size(router.scenario)
         self._rates = np.array([pool.rate for pool in router.scenario.pools])
         self._sizes = np.array([pool.size for pool in router.scenario.pools], np.float64)
-        self._moves = [self._translate(policy, k, router.catalog) for k in range(len(policy.steps))]
+        self._held = self._columns(router, "messages held")
+        self._remembered = self._columns(router, "remembered wait")
+        self._choices = [self._translate(policy, k, router.catalog) for k in range(len(policy.steps))]
         self._generator = np.random.default_rng(seed)
 
     def predict(
@@ -107,11 +175,10 @@ class Driver:
         """Choose the action of each observation.
 
         Args:
-            observation: (entries,) or (batch, entries); entries of the state may follow, and are not looked
-                at.
-            state: Returned as it is: what the policy must remember lies in the observation.
+            observation: (entries,) or (batch, entries); entries of the state may follow and are ignored.
+            state: Returned unchanged: what the policy must remember is in the observation.
             episode_start: Not used.
-            deterministic: Not used: the chance in a classical policy's choices is part of it.
+            deterministic: Not used: randomness is part of a classical policy.
 
         Returns:
             The actions, () or (batch,), and `state`.
@@ -126,22 +193,22 @@ class Driver:
                 f"it must have {self._size} at least, for {self._rates.size} pools"
             )
         actions = np.full(len(rows), -1)
-        for step, entries in self._moves:
+        for step, entries in self._choices:
             weights = self._weights(step, rows)
             if entries.size == 1:
                 weights = weights.sum(axis=1, keepdims=True)
             cumulative = weights.cumsum(axis=1)
             total = cumulative[:, -1]
-            drawn = self._generator.random(len(rows)) * total
-            pick = (cumulative <= drawn[:, None]).sum(axis=1)
+            threshold = self._generator.random(len(rows)) * total
+            chosen = (cumulative <= threshold[:, None]).sum(axis=1)
             able = (actions < 0) & (total > 0)
-            actions[able] = entries[pick[able]]
+            actions[able] = entries[chosen[able]]
         return actions.reshape(np.shape(observation)[:-1]), state
 
     def _translate(
         self, policy: Policy, k: int, catalog: tuple[Step, ...]
     ) -> tuple[Step, npt.NDArray[np.int64]]:
-        """Return step k, and the entries of the catalog that it may become: itself, or one for each pool."""
+        """Return step k, and its entries of the catalog: itself, or one for each pool."""
         step = policy.steps[k]
         entries: list[Step] = [_plain(step)]
         if entries[0] not in catalog and getattr(step, "pool", None) is None:
@@ -156,7 +223,7 @@ class Driver:
         return step, np.array([catalog.index(entry) for entry in entries])
 
     def _weights(self, step: Step, rows: Floats) -> Floats:
-        """Return how likely the step leads to each pool, up to a factor; all 0 where it cannot act.
+        """Return the weight of each pool in the choice of `step`; all 0 if it cannot act.
 
         Args:
             step: The step.
@@ -166,7 +233,7 @@ class Driver:
             (batch, J) numbers, or (batch, 1) for a step that is not split by pool.
         """
         if isinstance(step, Take):
-            held = _held(self._column(rows, HELD))
+            held = _held(rows[:, self._held])
             if step.pool is not None:
                 return held[:, [step.pool]]
             if step.order == "fastest":
@@ -174,26 +241,26 @@ class Driver:
                 held[self._rates < fastest] = 0.0
             return held
         if isinstance(step, Recall):
-            known = (self._column(rows, REMEMBERED) < 1.0).astype(np.float64)
+            known = (rows[:, self._remembered] < 1.0).astype(np.float64)
             return known if step.pool is None else known[:, [step.pool]]
         share = np.ones(1)
         if isinstance(step, Send) and step.pool is None:
             share = self._sizes * self._rates if step.weights == "rate" else self._sizes
         return np.tile(share, (len(rows), 1))
 
-    def _column(self, rows: Floats, entry: int) -> Floats:
-        """Return one entry of every pool's block, (batch, J)."""
-        return rows[:, entry : POOL_ENTRIES * self._rates.size : POOL_ENTRIES]
+    def _columns(self, env: RouterEnv, name: str) -> list[int]:
+        """Return the indices in an observation of the entry `name` of every pool."""
+        names = observation_names(env.scenario)
+        return [names.index(f"pool {pool}: {name}") for pool in range(self._rates.size)]
 
 
 def _held(observed: Floats) -> Floats:
-    """Return the numbers of messages h that were observed as h / (1 + h)."""
-    held: Floats = np.rint(observed / np.maximum(1.0 - observed, 2.0**-24))
-    return held
+    """Return the numbers of messages h observed as h / (1 + h)."""
+    return np.rint(observed / np.maximum(1.0 - observed, 2.0**-24))
 
 
 def _plain(step: Step) -> Step:
-    """Return the step as a catalog spells it: within a pool rates are equal, so that `fastest` means any."""
+    """Return the step in the form of a catalog: in a pool, whose rates are equal, `fastest` means any."""
     if isinstance(step, Take) and step.pool is not None and step.order == "fastest":
         return replace(step, order="random")
     return step

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
 
 from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, CustomerEnv, Observation
 from pull_env.envs.observation import observation_box
 from pull_env.kernels import state
 from pull_env.kernels.compiler.jit import direct
-from pull_env.kernels.envs.batch import CHAIN_BYTES, ENDED, step_env
+from pull_env.kernels.envs.batch import CHAIN_BYTES, step_env
 from pull_env.kernels.envs.observe import CHAIN_STEPS, observe
 from pull_env.policy.catalog import as_catalog
-from pull_env.policy.policy import Announce, Memory, Policy, Recall, Step
+from pull_env.policy.policy import Announce, Memory, Recall, Step
 from pull_env.scenario.scenario import ScenarioLike
 from pull_env.simulation.kernel_data.state_arrays import Array, shallow_copy
-from pull_env.simulation.kernel_data.step_records import encode, required_flags
 from pull_env.simulation.kernel_data.view import RouterObservation, local_size
-from pull_env.simulation.network_runner import CompiledNetwork
-from pull_env.simulation.policy_runner import check_fit
 
 
 class RouterEnv(CustomerEnv):
@@ -108,8 +105,7 @@ class RouterEnv(CustomerEnv):
 
     The system is empty, every server has announced itself to a random router, and the first customer has
     arrived. An episode of `reset(seed=s)` is replication 0 of `simulate(seed=s)`; each `reset()` after it is
-    the next replication, and `options={"episode": k}` is replication k. `options={"policy": policy}` (a
-    `Policy`, or what its `to_dict` gives) prepares the episode for `play_step`.
+    the next replication, and `options={"episode": k}` is replication k.
 
     ## End
 
@@ -148,7 +144,6 @@ class RouterEnv(CustomerEnv):
         ValueError: An argument is not allowed; the message names it, its value, and what is.
     """
 
-    options = ("policy", "episode")
     _observed: RouterObservation
 
     def __init__(
@@ -171,123 +166,50 @@ class RouterEnv(CustomerEnv):
         self.local_size = local_size(self.scenario)
         self.action_space = spaces.Discrete(len(self.catalog))
         self.observation_space = observation_box(self.scenario, self.with_state)
-        self._prepare(None)
+        kept = state.KEEP_OBSERVATION | state.KEEP_MEMORY | (state.KEEP_QUEUE_INDEX if self.with_state else 0)
+        tick = self._build((*self.catalog, Recall()), kept)
+        self._observed = RouterObservation(self.scenario, self.catalog, tick, self.with_state)
+        self._link()
+
+    @cached_property
+    def _step(self) -> Callable[[int, int, int], int]:
+        """The kernel of `step`, compiled on first use."""
+        return direct(step_env)
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Place the customer at hand by entry `action` of the catalog, and run on to the next one.
+        """Assign the current customer by entry `action` of the catalog, and run to the next one.
 
         Raises:
             ResetNeeded: The episode has not begun, or has ended.
             ValueError: There is no such action.
         """
-        chain = self._chains_address + self._number(action) * CHAIN_BYTES
-        left = self._act(self._observed_address, chain, CHAIN_STEPS)
+        chain = self._chains_address + self._index(action) * CHAIN_BYTES
+        left = self._step(self._observed_address, chain, CHAIN_STEPS)
         if left < 0:
-            self._prepare_turn(left)
+            self._prepare_step(left)
             return self.step(action)
-        return self._answer(left)
-
-    def play_step(self) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Place the customer at hand by the policy that `reset` was given; else as `step`.
-
-        Raises:
-            ResetNeeded: The episode has not begun with a policy, or has ended.
-        """
-        if self._chain is None:
-            raise ResetNeeded("play_step needs reset(options={'policy': policy}) before it")
-        if self._network is not None:
-            return self.step(self._network.decide(self._system_address, self._observed_address))
-        left = self._act(self._observed_address, self._chain.ctypes.data, self._chain.size)
-        if left < 0:
-            self._prepare_turn(left)
-            return self.play_step()
-        return self._answer(left)
-
-    def check_protocol(self, policy: Policy) -> None:
-        """Refuse a policy that expects another pull protocol, another memory or catalog than this env has.
-
-        Raises:
-            ValueError: It does; the message says what to pass to `gymnasium.make`.
-        """
-        if policy.announce != self.announce:
-            wanted = policy.to_dict()["announce"]
-            raise ValueError(
-                f"announce is {self.announce}: {policy.name} needs gymnasium.make(..., announce={wanted})"
-            )
-        if policy.network is not None and policy.steps != self.catalog:
-            raise ValueError(
-                f"catalog has {len(self.catalog)} steps: {policy.name} needs gymnasium.make(..., "
-                f"catalog=...) with its own {len(policy.steps)}"
-            )
-        remembers = policy.network is not None or required_flags(policy.steps, None) & state.KEEP_MEMORY
-        if policy.memory != self.memory and remembers:
-            wanted = policy.to_dict()["memory"]
-            raise ValueError(
-                f"memory is {self.memory}: {policy.name} needs gymnasium.make(..., memory={wanted})"
-            )
+        return self._result(left)
 
     def clone_into(self, room: Array, *rows: Array) -> RouterEnv:
-        """Return another env like this one in these rows of the arrays of a batch; this one lies in its own.
-
-        Neither may have begun; what never changes is shared.
-        """
+        """Return an env like this one in these rows of a batch; neither may have begun."""
         other = shallow_copy(self)
         other.simulator, other._observed = self.simulator.clone_into(room), self._observed.clone_into(*rows)
         other._link()
         return other
 
-    def lie_in(self, room: Array, *rows: Array) -> None:
-        """Lie in these rows of the arrays of a batch from now on; see `RouterObservation.move`."""
-        if self.simulator.arrays.extent() <= room.size:
-            self.simulator.arrays.gather(room)
+    def move_into(self, room: Array, *rows: Array) -> None:
+        """Move the arrays into these rows of a batch; see `Arrays.gather` and `RouterObservation.move`."""
+        self.simulator.arrays.gather(room)
         self._observed.move(*rows)
         self._link()
 
-    def _prepare_turn(self, left: int) -> None:
-        """Do what must be done before the kernel can run, which has said why it did not."""
-        if left == ENDED:
-            raise ResetNeeded("step needs reset before it: the episode has not begun, or has ended")
-        self.simulator.supply()
-
-    def _act(self, view: int, chain: int, steps: int) -> int:
-        """Compile the kernel, which takes the place of this method, and run it."""
-        RouterEnv._act = staticmethod(direct(step_env))  # type: ignore[method-assign,assignment]
-        return self._act(view, chain, steps)
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the compiled kernel, which cannot be pickled."""
+        return {name: value for name, value in self.__dict__.items() if name != "_step"}
 
     def _observe(self, router: int) -> None:
         observe(self._system_address, router, self._observed_address)
 
-    def _read_options(self, options: Mapping[str, Any]) -> int | None:
-        """Return the number of the episode, where it is given; prepare for the policy, where that is new."""
-        episode = super()._read_options(options)
-        policy = options.get("policy")
-        if policy is not None:
-            policy = policy if isinstance(policy, Policy) else Policy.from_dict(policy)
-            self.check_protocol(policy)
-        if policy != self._policy:
-            self._prepare(policy)
-        return episode
-
-    def _set_left(self, customers: int) -> None:
-        self._observed.record["left"] = customers  # where the kernels count them down
-
-    def _prepare(self, policy: Policy | None) -> None:
-        """Build a simulator that keeps what the catalog, the observation and `policy` read."""
-        steps = (*self.catalog, Recall()) if policy is None else (*self.catalog, Recall(), *policy.steps)
-        extra_flags = (
-            state.KEEP_OBSERVATION | state.KEEP_MEMORY | (state.KEEP_QUEUE_INDEX if self.with_state else 0)
-        )
-        if policy is not None:
-            check_fit(policy, self.scenario)
-        chain = None if policy is None else encode(policy.steps, self.scenario)
-        network = None if policy is None else policy.network
-        tick = self._build(steps, extra_flags)
-        self._observed = RouterObservation(self.scenario, self.catalog, tick, self.with_state)
-        self._policy, self._chain = policy, chain
-        self._network = None if network is None else CompiledNetwork(network)
-        self._link()
-
     def _link(self) -> None:
         super()._link()
-        self._observed.record["system"] = self._system_address
         self._chains_address = int(self._observed.chains.ctypes.data)

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from pull_env.envs.base import whole
-from pull_env.envs.batch import NAMES, Array, Batch, Flags
+from pull_env.envs.batch import INFO_NAMES, Array, Batch, Flags
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.envs.batch import NEEDS_FEED
 
@@ -86,7 +86,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         self._batch = Batch(first, num_envs, workers, restarts=self._mode == AutoresetMode.NEXT_STEP)
         self.envs = self._batch.envs
         self._everyone = np.ones(num_envs, np.bool_)
-        self._given = {f"_{name}": self._everyone for name in NAMES}
+        self._all_given = {f"_{name}": self._everyone for name in INFO_NAMES}
         self._everyone.flags.writeable = False
 
     def reset(
@@ -110,12 +110,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         rest = dict(options or {})
         chosen = self._chosen(rest.pop("reset_mask", None))
         for k in np.flatnonzero(chosen).tolist():
-            self._batch.restart(k, seed=seeds[k], options=rest)
-        answer = self._batch.look()
-        info = _info(answer)
-        return answer["observation"], info | self._given if chosen is self._everyone else _partial(
-            info, chosen
-        )
+            self._batch.reset_one(k, seed=seeds[k], options=rest)
+        outputs = self._batch.current_outputs()
+        info = _info(outputs)
+        info = info | self._all_given if chosen is self._everyone else _partial(info, chosen)
+        return outputs["observation"], info
 
     def step(self, actions: npt.ArrayLike) -> Stepped:
         """Let every env place its customer at hand by its entry of the catalog, and run on to the next.
@@ -128,21 +127,21 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             ValueError: There are not as many actions as envs, or one is not in the catalog.
         """
         given = self._read(actions)
-        room = self._batch.room()
-        able, stopped = self._batch.act(room)
+        buffer = self._batch.new_outputs()
+        able, stopped = self._batch.step(buffer)
         if able < self.num_envs:
             self._refuse(able, given)
         if stopped:
-            self._resume(room)
-        answer = self._batch.read(room)
-        truncated = answer["truncated"]
+            self._resume(buffer)
+        outputs = self._batch.as_record(buffer)
+        truncated = outputs["truncated"]
         if stopped and self._mode == AutoresetMode.SAME_STEP and truncated.any():
-            final = self._finish(answer, truncated)
-            started = self._batch.look()
-            observations, infos = started["observation"], _info(started, self._given | final)
+            final = self._finish(outputs, truncated)
+            started = self._batch.current_outputs()
+            observations, infos = started["observation"], _info(started, self._all_given | final)
         else:
-            observations, infos = answer["observation"], _info(answer, self._given)
-        return observations, answer["reward"], answer["terminated"], truncated, infos
+            observations, infos = outputs["observation"], _info(outputs, self._all_given)
+        return observations, outputs["reward"], outputs["terminated"], truncated, infos
 
     def observations(self) -> npt.NDArray[np.float32]:
         """Return what all envs see now, as `reset` and `step` did."""
@@ -163,11 +162,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
 
     def call_one(self, k: int, name: str, *args: Any, **kwargs: Any) -> Any:
         """Return what the method `name` of env `k` returns, or the attribute of that name."""
-        found = self.envs[k].get_wrapper_attr(name)
-        if not callable(found):
-            return found
-        returned = found(*args, **kwargs)
-        self._batch.adopt(k)
+        attribute = self.envs[k].get_wrapper_attr(name)
+        if not callable(attribute):
+            return attribute
+        returned = attribute(*args, **kwargs)
+        self._batch.read_left(k)
         return returned
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -246,35 +245,35 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
             raise ValueError(f"actions[{k}] is {given[k]}: it must be a whole number from 0 to {last}")
         raise ResetNeeded(f"step needs reset before it: the episode of env {k} has ended")
 
-    def _resume(self, room: Array) -> None:
-        """Feed the envs that could not move, and move them; restart those that had ended before."""
+    def _resume(self, outputs: Array) -> None:
+        """Feed and step the envs whose feed was empty; reset those that had ended before."""
         for k in np.flatnonzero(self._batch.left < 0).tolist():
             if self._batch.left[k] == NEEDS_FEED:
-                self._batch.feed(k, room)
+                self._batch.feed_and_step(k, outputs)
             else:
-                self._batch.restart(k)
-                self._batch.tell(k, room)
+                self._batch.reset_one(k)
+                self._batch.write_outputs(k, outputs)
 
-    def _finish(self, answer: Array, ended: Flags) -> dict[str, Any]:
-        """Restart the envs that ended in this step, and return how they ended."""
-        final_obs, seen = np.full(self.num_envs, None, object), answer["observation"]
+    def _finish(self, outputs: Array, ended: Flags) -> dict[str, Any]:
+        """Reset the envs that ended in this step; return their final observations and infos."""
+        final_obs, observations = np.full(self.num_envs, None, object), outputs["observation"]
         for k in np.flatnonzero(ended).tolist():
-            final_obs[k] = seen[k].copy()
-            self._batch.restart(k)
+            final_obs[k] = observations[k].copy()
+            self._batch.reset_one(k)
         flags = {"_final_obs": ended.copy(), "_final_info": ended.copy()}
-        return {"final_obs": final_obs, "final_info": _partial(_info(answer), ended), **flags}
+        return {"final_obs": final_obs, "final_info": _partial(_info(outputs), ended), **flags}
 
 
-def _info(answer: Array, further: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+def _info(outputs: Array, further: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """Return the info of all envs, and what comes with it; entry by entry, as it is built at every step."""
     return {
-        "cost": answer["cost"],
-        "wait": answer["wait"],
-        "blocked": answer["blocked"],
-        "messages": answer["messages"],
-        "router": answer["router"],
-        "time": answer["time"],
-        "action_mask": answer["action_mask"],
+        "cost": outputs["cost"],
+        "wait": outputs["wait"],
+        "blocked": outputs["blocked"],
+        "messages": outputs["messages"],
+        "router": outputs["router"],
+        "time": outputs["time"],
+        "action_mask": outputs["action_mask"],
         **further,
     }
 

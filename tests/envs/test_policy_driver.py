@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from pull_env.envs.policy_driver import Driver, play
+from pull_env.envs.policy_driver import Driver, PolicyEnv, play
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.state import CALENDAR
 from pull_env.policy.policy import (
@@ -101,11 +101,14 @@ def test_the_table_holds_every_step():
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 def test_kernel_and_env_end_in_the_same_state(policy, scenario):
     scenario = as_scenario(scenario)
+    runner = PolicyEnv(policy, scenario, customers=2000)
     env = RouterEnv(scenario, announce=policy.announce, memory=policy.memory, customers=2000)
     for episode, seed in enumerate((11, None)):
-        played = play(policy, env, seed=seed)
+        runner.reset(seed=seed)
+        played = runner.play()
+        assert play(policy, env, seed=seed) == played
         simulator = kernel_run(policy, scenario, 2000, 11, episode)
-        assert_same_state(env, simulator)
+        assert_same_state(runner, simulator)
         pools, head, prices = simulator.arrays.pools, simulator.arrays.head[0], scenario.prices
         wait = pools["wait_sum"] if head["flags"] & CALENDAR else pools["queue_sum"] / pools["rate"]
         messages = int(head["pulls"] + head["removes"] + head["probes"] + head["updates"])

@@ -15,7 +15,7 @@ from stable_baselines3.common.env_checker import check_env as check_env_sb3
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.state import CALENDAR
 from pull_env.policy.catalog import default_catalog
-from pull_env.policy.policy import Announce, Inspect, Policy, Probe, Recall, Send, Take
+from pull_env.policy.policy import Announce, Inspect, Probe, Recall, Send, Take
 from pull_env.scenario.scenario import Pool, Prices, Scenario, Trace, load_scenario, scenario_names
 
 ID = "pull_env/Router-v0"
@@ -203,7 +203,7 @@ def test_copies_go_on_as_the_original(clone, traced):
 
 def test_steps_out_of_turn_are_refused():
     env = RouterEnv("small-mixed", customers=2)
-    for call in (lambda: env.step(0), env.action_masks, env.play_step):
+    for call in (lambda: env.step(0), env.action_masks):
         with pytest.raises(ResetNeeded):
             call()
     env.reset(seed=0)
@@ -220,16 +220,10 @@ def test_steps_out_of_turn_are_refused():
 
 def test_options_are_checked():
     env = RouterEnv("small-mixed")
-    with pytest.raises(ValueError, match="unknown key 'polcy'"):
-        env.reset(options={"polcy": {}})
-    policy = Policy("elsewhere", (Take(5), Send()), Announce())
-    with pytest.raises(ValueError, match=r"steps\[0\].pool is 5"):
-        env.reset(options={"policy": policy})
-    env.reset(seed=0, options={"policy": {"name": "blind", "steps": [{"kind": "send"}]} | {"announce": {}}})
-    env.play_step()
-    env.reset()
-    with pytest.raises(ResetNeeded):
-        env.play_step()
+    with pytest.raises(ValueError, match="unknown key 'episod'"):
+        env.reset(options={"episod": 1})
+    with pytest.raises(ValueError, match=r"options\['episode'\] is -1: it must be a whole number from 0"):
+        env.reset(options={"episode": -1})
 
 
 @pytest.mark.parametrize(

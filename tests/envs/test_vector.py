@@ -155,7 +155,7 @@ def test_gymnasium_makes_it():
 
 
 def test_the_same_whatever_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(batch, "ENVS_A_THREAD", 2)
+    monkeypatch.setattr(batch, "ENVS_PER_THREAD", 2)
     monkeypatch.setattr("os.cpu_count", lambda: 3)
     automatic = RouterVectorEnv(7, scenario="two-speeds", customers=9)
     assert automatic._batch.chunks == [(0, 2), (2, 4), (4, 7)]
@@ -274,21 +274,20 @@ def test_attributes_and_methods_of_the_envs():
         envs.get_attr("no_such_thing")
 
 
-def test_envs_that_are_driven_one_by_one_stay_in_step():
-    """A policy makes an env build its arrays anew: the batch must follow."""
-    envs, twin = (RouterVectorEnv(2, scenario="two-speeds", customers=9) for _ in range(2))
-    policy = {"name": "blind", "announce": {}, "steps": [{"kind": "send", "weights": "rate"}]}
-    singles = [RouterEnv("two-speeds", customers=9) for _ in range(2)]
-    for envs_now in (envs, twin):
-        envs_now.reset(seed=3, options={"policy": policy})
+def test_envs_that_are_stepped_one_by_one_stay_in_step():
+    envs, singles = RouterVectorEnv(2, scenario="two-speeds", customers=3), []
+    envs.reset(seed=3)
+    for k in range(2):
+        singles.append(RouterEnv("two-speeds", customers=3))
+        singles[k].reset(seed=3 + k)
+    stepped = envs.call("step", 4)
     for k, env in enumerate(singles):
-        env.reset(seed=3 + k, options={"policy": policy})
-    played = envs.call("play_step")
-    for k, env in enumerate(singles):
-        assert_same(env.play_step(), played[k])
-    stepped = envs.step([3, 3])
-    for k, env in enumerate(singles):
-        assert np.array_equal(env.step(3)[0], stepped[0][k])
+        assert_same(env.step(4), stepped[k])
+    for truncated in (False, True):
+        answers = envs.step([3, 3])
+        assert answers[3].tolist() == [truncated, truncated]
+        expected = [env.step(3) for env in singles]
+        assert answers[1].tolist() == [answer[1] for answer in expected]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pull_env import Announce, Drain, Faults, News, Pool, Scenario, Send, Take, 
 from pull_env.envs.adapters.multi_agent import aec_env, parallel_env
 from pull_env.envs.control import ControlEnv
 from pull_env.envs.dispatch import DispatchEnv
-from pull_env.envs.policy_driver import play
+from pull_env.envs.policy_driver import PolicyEnv
 from pull_env.envs.router import RouterEnv
 from pull_env.scenario.arrivals import Batches, Bursts, Day, HotRouter, Modulated
 from pull_env.scenario.laws import Erlang, Hyperexponential, Pareto
@@ -58,8 +58,9 @@ def test_checkers_are_content(scenario, observation):
 @pytest.mark.parametrize("policy", POLICIES[::3], ids=lambda policy: policy.name)
 def test_kernel_and_env_end_in_the_same_state(policy, scenario):
     """To the bit, over more customers than are fed at a time."""
-    env = RouterEnv(scenario, announce=policy.announce, memory=policy.memory, customers=5000)
-    play(policy, env, seed=11)
+    env = PolicyEnv(policy, scenario, customers=5000)
+    env.reset(seed=11)
+    env.play()
     assert_same_state(env, kernel_run(policy, scenario, 5000, 11, 0))
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from pull_env.envs.policy_driver import play
+from pull_env.envs.policy_driver import PolicyEnv, play
 from pull_env.envs.router import RouterEnv
 from pull_env.policy.policy import Announce, Cycle, Inspect, Last, Memory, Probe, Recall, Send, Take
 from pull_env.scenario.scenario import Pool, Prices, Scenario, load_scenario
@@ -93,8 +93,9 @@ def test_free_waiting_is_seen():
 def test_the_environment_plays_the_same(name, kind):
     scenario, (hidden, options) = load_scenario(name), KINDS[kind]
     policy, customers = follow(scenario, *hidden, **options), 3000
-    env = RouterEnv(scenario, customers=customers)
-    play(policy, env, seed=5)
+    env = PolicyEnv(policy, scenario, customers=customers)
+    env.reset(seed=5)
+    assert play(policy, RouterEnv(scenario, customers=customers), seed=5) == env.play()
     runner = PolicyRunner(scenario, policy)
     runner.reset(5)
     assert runner.run(customers) == customers
@@ -104,7 +105,7 @@ def test_the_environment_plays_the_same(name, kind):
 
 
 def test_an_agent_that_takes_the_best_action_plays_the_same():
-    """The env's step, its observations and numpy in place of `play_step`."""
+    """The env's step, its observations and numpy in place of `PolicyEnv`."""
     scenario = load_scenario("small-mixed")
     policy = follow(scenario, 32)
     env, runner = RouterEnv(scenario, customers=2000), PolicyRunner(scenario, policy)
@@ -121,8 +122,12 @@ def test_a_catalog_of_its_own_and_announcements():
     scenario = SCENARIOS["unequal shares"]
     announce = Announce(threshold=2)
     policy = follow(scenario, catalog=MIXED, announce=announce)
-    env = RouterEnv(scenario, catalog=MIXED, announce=announce, customers=500)
-    play(policy, env, seed=1)
+    env = PolicyEnv(policy, scenario, customers=500)
+    env.reset(seed=1)
+    played = env.play()
+    assert (
+        play(policy, RouterEnv(scenario, catalog=MIXED, announce=announce, customers=500), seed=1) == played
+    )
     runner = PolicyRunner(scenario, policy)
     runner.reset(1)
     runner.run(500)

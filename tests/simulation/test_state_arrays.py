@@ -142,19 +142,3 @@ def test_the_systems_of_a_vector_env_lie_in_one_allocation_after_resets_and_copi
         for env in each.envs:
             assert np.shares_memory(env.simulator.arrays.head, each._batch._systems)
     envs.close()
-
-
-def test_a_system_that_needs_more_room_lies_elsewhere():
-    envs = RouterVectorEnv(2, scenario=TWO, customers=20)
-    envs.reset(seed=0)
-    wide = {
-        "steps": [{"kind": "probe", "at_most": 200, "replace": True}],
-        "name": "wide",
-        "announce": {"threshold": 1},
-    }
-    envs.reset(options={"policy": wide})
-    for env in envs.envs:
-        assert not np.shares_memory(env.simulator.arrays.head, envs._batch._systems)
-    for _ in range(50):
-        envs.step([0, 1])
-    envs.close()

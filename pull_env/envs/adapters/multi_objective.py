@@ -12,7 +12,7 @@ from pull_env.envs.base import Observation
 from pull_env.envs.router import RouterEnv
 
 Rewards = npt.NDArray[np.float64]
-Answer = tuple[Observation, Rewards, bool, bool, dict[str, Any]]
+Step = tuple[Observation, Rewards, bool, bool, dict[str, Any]]
 
 
 class MORouterEnv(RouterEnv):
@@ -61,17 +61,8 @@ class MORouterEnv(RouterEnv):
         prices = self.scenario.prices
         self.weights = np.array([prices.wait, prices.message, prices.block])
 
-    def step(self, action: np.int64 | int) -> Answer:  # type: ignore[override]  # Gymnasium has scalars only
-        """Step as `RouterEnv`."""
-        return _with_vector(super().step(action))
-
-    def play_step(self) -> Answer:  # type: ignore[override]
-        """Step as `RouterEnv`."""
-        return _with_vector(super().play_step())
-
-
-def _with_vector(answer: tuple[Observation, float, bool, bool, dict[str, Any]]) -> Answer:
-    """Return the answer of a step with its reward taken apart."""
-    observation, _, terminated, truncated, info = answer
-    caused = np.array([info["wait"], info["messages"], info["blocked"]], np.float64)
-    return observation, 0.0 - caused, terminated, truncated, info
+    def step(self, action: np.int64 | int) -> Step:  # type: ignore[override]  # Gymnasium has scalars only
+        """Step as `RouterEnv`, with the reward as a vector."""
+        observation, _, terminated, truncated, info = super().step(action)
+        costs = np.array([info["wait"], info["messages"], info["blocked"]], np.float64)
+        return observation, 0.0 - costs, terminated, truncated, info

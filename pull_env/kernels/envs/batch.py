@@ -67,17 +67,33 @@ def step_env(view: int, chain: int, steps: int) -> int:
 
 
 @kernel
-def step_unobserved(view: int, chain: int, steps: int) -> int:
-    """Do what `step_env` does, without observing."""
+def refusal_of(view: int) -> int:
+    """Return 0 if the env of `view` can step, else ENDED or NEEDS_FEED."""
     record = view_at(view, 0)
     head = head_of(record.system)
     if record.left == 0:
         return ENDED
     if has_flag(record.system, CALENDAR) and head.fed == head.F > 0:  # F = 0: no more customers
         return NEEDS_FEED
-    transition(record.system, chain, steps, view)
-    record.left = record.left - 1 if head.router >= 0 else 0
-    return int(record.left)
+    return 0
+
+
+@kernel
+def count_down(view: int) -> int:
+    """Count the assigned customer; return how many are left, 0 where the episode or a trace ended."""
+    observed = view_at(view, 0)
+    observed.left = observed.left - 1 if head_of(observed.system).router >= 0 else 0
+    return int(observed.left)
+
+
+@kernel
+def step_unobserved(view: int, chain: int, steps: int) -> int:
+    """Do what `step_env` does, without observing."""
+    refusal = refusal_of(view)
+    if refusal < 0:
+        return refusal
+    transition(view_at(view, 0).system, chain, steps, view)
+    return count_down(view)
 
 
 @kernel

@@ -6,6 +6,7 @@ Layout of the observation: four blocks of n entries: queue lengths, rates, buffe
 from __future__ import annotations
 
 from pull_env.kernels.compiler.jit import entry, kernel
+from pull_env.kernels.envs.batch import count_down, refusal_of
 from pull_env.kernels.envs.observe import flag_at, saturate, view_at, write, write_router_and_time
 from pull_env.kernels.faults.server_health import is_open
 from pull_env.kernels.run import assign, complete_step, messages_sent
@@ -15,16 +16,24 @@ SERVER_ENTRIES = 4
 
 
 @entry
-def dispatch(system: int, server: int, probes: int, view: int) -> None:
-    """Assign the current customer to `server`, at `probes` messages; then observe."""
+def dispatch(view: int, server: int, messages: int) -> int:
+    """Assign the current customer to `server`, at `messages` messages; then observe.
+
+    Returns:
+        The same as `batch.step_env`.
+    """
+    refusal, system = refusal_of(view), view_at(view, 0).system
+    if refusal < 0:
+        return refusal
     head = head_of(system)
     router, before = head.router, messages_sent(system)
-    head.probes += probes
+    head.probes += messages
     if has_flag(system, FAULTS):
-        head.probe_time = 2.0 * head.delay if probes > 0 else 0.0
+        head.probe_time = 2.0 * head.delay if messages > 0 else 0.0
     assign(system, router, server)
     complete_step(system, before, view)
     observe_servers(system, head.router if head.router >= 0 else router, view)
+    return count_down(view)
 
 
 @entry

@@ -7,11 +7,11 @@ from agents.training import train
 from agents.training.action_set import ActionSet
 from agents.training.imitation import check_imitable, discounted, imitate, watch
 from pull_env import Announce, Policy, Probe, Send, Take
-from pull_env.envs.policy_driver import HELD
-from pull_env.kernels.envs.observe import POOL_ENTRIES
 from pull_env.scenario.scenario import load_scenario
+from pull_env.simulation.kernel_data.view import observation_names
 
 SCENARIO = load_scenario("small-mixed")
+NAMES = observation_names(SCENARIO)
 BY_MESSAGES = Policy("pull-fastest", (Take(order="fastest"), Send(1)), Announce())
 
 
@@ -29,7 +29,7 @@ def test_what_is_watched(short):
     assert seen.observations.shape == (400, model.observation_space.shape[0])
     assert set(seen.actions.tolist()) == {0, 1, 5}  # take of either pool, and send to pool 1
     assert seen.masks[np.arange(400), seen.actions].all()
-    held = seen.observations[:, [HELD, POOL_ENTRIES + HELD]].numpy() > 0
+    held = seen.observations[:, [NAMES.index(f"pool {j}: messages held") for j in (0, 1)]].numpy() > 0
     assert (held[:, 1] == (seen.actions == 1).numpy()).all()  # a fast server that pulled goes first
 
 

@@ -98,7 +98,7 @@ def test_a_sample_has_the_odds_of_torch():
     model, customers = untrained("PPO"), 20_000
     policy = policy_of(model, {"algo": "ppo"}, SCENARIO, sampled=True)
     env = RouterEnv(SCENARIO, customers=customers)
-    seen, _ = env.reset(seed=2, options={"policy": policy})
+    seen, _ = env.reset(seed=2)
     counts, all_seen = np.zeros(18), np.zeros((customers, seen.size), np.float32)
     compiled = CompiledNetwork(policy.network)
     for k in range(customers):
