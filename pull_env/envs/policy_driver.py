@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.envs.base import Observation
-from pull_env.envs.router import RouterEnv
+from pull_env.envs.router import RouterEnv, compiled_step
 from pull_env.kernels.state import KEEP_MEMORY
 from pull_env.policy.policy import Policy, PolicyError, Recall, Send, Step, Take
 from pull_env.scenario.scenario import ScenarioLike, as_scenario
@@ -63,7 +63,7 @@ class PolicyEnv(RouterEnv):
         """
         if self._network is not None:
             return super().step(self._network.decide(self._system_address, self._observed_address))
-        left = self._step(self._observed_address, self._chain.ctypes.data, self._chain.size)
+        left = compiled_step()(self._observed_address, self._chain.ctypes.data, self._chain.size)
         if left < 0:
             self._prepare_step(left)
             return self.step()

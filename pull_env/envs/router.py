@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -171,11 +171,6 @@ class RouterEnv(CustomerEnv):
         self._observed = RouterObservation(self.scenario, self.catalog, tick, self.with_state)
         self._link()
 
-    @cached_property
-    def _step(self) -> Callable[[int, int, int], int]:
-        """The kernel of `step`, compiled on first use."""
-        return direct(step_env)
-
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Assign the current customer by entry `action` of the catalog, and run to the next one.
 
@@ -184,7 +179,7 @@ class RouterEnv(CustomerEnv):
             ValueError: There is no such action.
         """
         chain = self._chains_address + self._index(action) * CHAIN_BYTES
-        left = self._step(self._observed_address, chain, CHAIN_STEPS)
+        left = compiled_step()(self._observed_address, chain, CHAIN_STEPS)
         if left < 0:
             self._prepare_step(left)
             return self.step(action)
@@ -203,13 +198,15 @@ class RouterEnv(CustomerEnv):
         self._observed.move(*rows)
         self._link()
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the compiled kernel, which cannot be pickled."""
-        return {name: value for name, value in self.__dict__.items() if name != "_step"}
-
     def _observe(self, router: int) -> None:
         observe(self._system_address, router, self._observed_address)
 
     def _link(self) -> None:
         super()._link()
         self._chains_address = int(self._observed.chains.ctypes.data)
+
+
+@cache
+def compiled_step() -> Callable[[int, int, int], int]:
+    """Return the kernel of `step`, compiled on first use: making an env stays fast."""
+    return direct(step_env)
