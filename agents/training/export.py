@@ -17,8 +17,8 @@ from agents.training.algorithms import load
 from pull_env.policy.policy import Network, Policy, save_policy
 from pull_env.reporting.run_folder import POLICY
 from pull_env.scenario.scenario import Scenario, load_scenario
+from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from pull_env.simulation.kernel_data.view import local_size
-from pull_env.simulation.network_runner import CompiledNetwork
 
 TIE = 1e-5  # preferences that differ by less count as equal: sums are taken in another order
 

@@ -13,6 +13,7 @@ from pull_env.envs.batch_threads import BatchThreads
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.envs.batch import BATCH, write_all
 from pull_env.kernels.envs.observe import OUTCOME, VIEW
+from pull_env.simulation.kernel_data.linked_record import LinkedRecord
 from pull_env.simulation.kernel_data.state_arrays import LINE, lines
 
 Array = npt.NDArray[Any]
@@ -22,7 +23,7 @@ INFO_NAMES = ("cost", "wait", "blocked", "messages", "router", "time", "action_m
 ENVS_PER_THREAD = 512  # waking a thread costs as much as some hundred steps
 
 
-class Batch:
+class Batch(LinkedRecord):
     """N envs whose arrays are rows of common ones, so that one kernel call steps them all.
 
     Attributes:
@@ -32,6 +33,8 @@ class Batch:
         observations: (N, L) float32, overwritten at every step.
         masks: (N, A) int8, likewise.
     """
+
+    linked = ("actions", "left", "observations", "masks", "views")
 
     def __init__(self, first: RouterEnv, size: int, workers: int | None, restarts: bool) -> None:
         """Build the envs.
@@ -49,11 +52,14 @@ class Batch:
         self.observations = np.zeros((size, first._observed.observation.size), np.float32)
         self.masks = np.zeros((size, first._observed.mask.size), np.int8)
         self._outcomes: Array = np.zeros(size, OUTCOME)
-        self._views: Array = np.zeros(size, VIEW)
-        self._restarts = restarts
+        self.views: Array = np.zeros(size, VIEW)
+        self.record: Array = np.zeros(1, BATCH)
+        self.record["envs"], self.record["restarts"] = size, restarts
+        self.record["entries"], self.record["size"] = self.observations.shape[1], self.masks.shape[1]
         self._layout = layout(size, self.observations.shape[1], self.masks.shape[1])
         self.envs = [first]
-        self._link()
+        self.link()
+        self._place_envs()
         self.envs += [first.clone_into(*self._rows(k)) for k in range(1, size)]
 
     def new_outputs(self) -> Array:
@@ -63,7 +69,7 @@ class Batch:
     def current_outputs(self) -> Array:
         """Return the current outputs of all envs, () `layout`."""
         outputs = self.new_outputs()
-        write_all(self._address, 0, len(self.envs), outputs)
+        write_all(self.address, 0, len(self.envs), outputs)
         return self.as_record(outputs)
 
     def as_record(self, outputs: Array) -> Array:
@@ -73,7 +79,7 @@ class Batch:
     def step(self, outputs: Array) -> tuple[int, int]:
         """Step all envs, and write their outputs to `outputs`; see `BatchThreads.step`."""
         if self._threads is None:
-            self._threads = BatchThreads(self._address, self.chunks)
+            self._threads = BatchThreads(self.address, self.chunks)
         return self._threads.step(outputs)
 
     def feed_and_step(self, k: int, outputs: Array) -> None:
@@ -89,7 +95,7 @@ class Batch:
 
     def write_outputs(self, k: int, outputs: Array) -> None:
         """Write the outputs of env `k` to `outputs`."""
-        write_all(self._address, k, k + 1, outputs)
+        write_all(self.address, k, k + 1, outputs)
 
     def read_left(self, k: int) -> None:
         """Read how many customers env `k` has left, after it was reset or stepped on its own."""
@@ -107,24 +113,17 @@ class Batch:
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         """Restore a copied or unpickled batch, whose arrays have new addresses."""
-        self.__dict__.update(attributes)
-        self._link()
+        super().__setstate__(attributes)
+        self._place_envs()
 
     def _rows(self, k: int) -> tuple[Array, ...]:
         """Return the rows of env `k`: its system, observation, mask, outcome and VIEW record."""
-        observed = self.observations[k], self.masks[k], self._outcomes[k, ...], self._views[k : k + 1]
+        observed = self.observations[k], self.masks[k], self._outcomes[k, ...], self.views[k : k + 1]
         return self._systems[k], *observed
 
-    def _link(self) -> None:
-        """Write the addresses of all arrays to the record, and move the envs into their rows."""
-        self._record: Array = np.zeros(1, BATCH)
+    def _place_envs(self) -> None:
+        """Allocate the rows of the systems, and move the envs into their rows."""
         size = len(self.actions)
-        self._record["envs"], self._record["restarts"] = size, self._restarts
-        self._record["entries"], self._record["size"] = self.observations.shape[1], self.masks.shape[1]
-        for name in ("actions", "left", "observations", "masks"):
-            self._record[name] = getattr(self, name).ctypes.data
-        self._record["views"] = self._views.ctypes.data
-        self._address = int(self._record.ctypes.data)
         # an odd number of cache lines per system, so that the cache can hold many heads
         width = self.envs[0].simulator.arrays.extent() | LINE
         self._systems = lines(size * width).reshape(size, width)

@@ -31,7 +31,8 @@ from pull_env.kernels.envs.batch_threads import (
     run_tasks,
     submit,
 )
-from pull_env.simulation.kernel_data.state_arrays import Array, lines
+from pull_env.simulation.kernel_data.linked_record import Array
+from pull_env.simulation.kernel_data.state_arrays import lines
 
 yield_processor: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))  # Windows: sleep only
 SPIN_LIMIT = 20_000  # polls for a task before a worker sleeps: some 50 microseconds

@@ -10,7 +10,7 @@ from pull_env.envs.base import Observation
 from pull_env.kernels.envs import control
 from pull_env.policy.catalog import mean_service_time
 from pull_env.scenario.scenario import Scenario
-from pull_env.simulation.kernel_data.state_arrays import Array
+from pull_env.simulation.kernel_data.linked_record import Array, LinkedRecord
 from pull_env.simulation.kernel_data.view import RouterObservation, local_size, observation_names
 from pull_env.simulation.simulator import Floats
 
@@ -25,7 +25,7 @@ def control_names(scenario: Scenario) -> tuple[str, ...]:
     return (*observation_names(scenario), *finds, *(f"period: {name}" for name in PERIOD_NAMES))
 
 
-class Books:
+class Books(LinkedRecord):
     """What routers play in a period, and what each of them saw and paid: the arrays of a CONTROL record.
 
     Attributes:
@@ -34,6 +34,8 @@ class Books:
         mixtures: (R, A) float64, the weights of the steps.
         chains: (R, A, CHAIN_STEPS) STEP, what the actions mean to each router.
     """
+
+    linked = ("mixtures", "chains", "accounts", "observation_sums")
 
     def __init__(self, scenario: Scenario, view: RouterObservation) -> None:
         """Allocate for the routers of `scenario` and the actions of `view`."""
@@ -44,14 +46,9 @@ class Books:
         self.mixtures: Floats = np.zeros((R, view.chains.shape[0]))
         self.accounts: Array = np.zeros(R, control.ACCOUNT)
         self.observation_sums: Floats = np.zeros((R, entries + J))
-        self._record: Array = np.zeros(1, control.CONTROL)
-        self._record["entries"] = entries
-        self._link()
-
-    @property
-    def address(self) -> int:
-        """What the kernels know the record by."""
-        return int(self._record.ctypes.data)
+        self.record: Array = np.zeros(1, control.CONTROL)
+        self.record["entries"] = entries
+        self.link()
 
     def open(self, actions: Floats) -> None:
         """Begin a period in which the routers play `actions`, (A + 1,) for all or (R, A + 1)."""
@@ -90,16 +87,6 @@ class Books:
         wait, messages = means["wait"] / self._service, means["messages"]
         period = (wait / (1 + wait), means["blocked"], messages / (1 + messages))
         return np.append(seen / sights, period).astype(np.float32)
-
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
-        self.__dict__.update(attributes)
-        self._link()
-
-    def _link(self) -> None:
-        """Write the addresses of all arrays where the kernels read them."""
-        for name in ("mixtures", "chains", "accounts", "observation_sums"):
-            self._record[name] = getattr(self, name).ctypes.data
 
 
 def mixture(numbers: Floats) -> Floats:

@@ -18,7 +18,7 @@ from pull_env.kernels.envs.observe import CHAIN_STEPS, observe
 from pull_env.policy.catalog import as_catalog
 from pull_env.policy.policy import Announce, Memory, Recall, Step
 from pull_env.scenario.scenario import ScenarioLike
-from pull_env.simulation.kernel_data.state_arrays import Array, shallow_copy
+from pull_env.simulation.kernel_data.linked_record import Array, shallow_copy
 from pull_env.simulation.kernel_data.view import RouterObservation, local_size
 
 

@@ -6,9 +6,9 @@ from pull_env.kernels import state
 from pull_env.kernels.network import rollout_network
 from pull_env.policy.policy import Policy, PolicyError, Recall
 from pull_env.scenario.scenario import Scenario
+from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from pull_env.simulation.kernel_data.step_records import encode, needs_calendar
 from pull_env.simulation.kernel_data.view import RouterObservation, local_size
-from pull_env.simulation.network_runner import CompiledNetwork
 from pull_env.simulation.simulator import Simulator, Workload
 from pull_env.simulation.workload import poisson, workload_of
 

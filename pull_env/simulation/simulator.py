@@ -14,6 +14,7 @@ from pull_env.kernels.faults import failures as faults
 from pull_env.kernels.routing.memory import UNKNOWN
 from pull_env.policy.policy import Announce, Lookup, Memory, PolicyError, Step
 from pull_env.scenario.scenario import Scenario
+from pull_env.simulation.kernel_data.linked_record import Array, shallow_copy
 from pull_env.simulation.kernel_data.scenario_records import (
     condition_records,
     drain_records,
@@ -23,7 +24,7 @@ from pull_env.simulation.kernel_data.scenario_records import (
     pool_records,
     router_records,
 )
-from pull_env.simulation.kernel_data.state_arrays import ADDRESSES, Array, Arrays, Index, shallow_copy
+from pull_env.simulation.kernel_data.state_arrays import ADDRESSES, LevelIndex, StateArrays
 from pull_env.simulation.kernel_data.step_records import (
     max_probes,
     needs_calendar,
@@ -181,7 +182,7 @@ class Simulator:
         self._rollout(self.address, 0, 0, 0)
 
     def clone_into(self, room: Array) -> Simulator:
-        """Return an equal simulator in `room`, both before their first reset; see `Arrays.clone_into`."""
+        """Return an equal simulator in `room`; neither may have been reset."""
         other = shallow_copy(self)
         other.arrays = self.arrays.clone_into(room)
         return other
@@ -252,7 +253,7 @@ class Simulator:
         phases = np.zeros(count) if fed.phases is None else fed.phases
         arrays.fed_routers, arrays.fed_phases = np.ascontiguousarray(routers, np.int32), _numbers(phases)
 
-    def _allocate(self) -> Arrays:
+    def _allocate(self) -> StateArrays:
         """Return arrays of 0."""
         head, announce, calendar = self._constants[0][0], self.announce, self.workload is not None
         n, J, R, Q = int(head["n"]), int(head["J"]), int(head["R"]), int(head["Q"])
@@ -261,7 +262,7 @@ class Simulator:
         remembered = (R, int(head["G"])) if self._flags & state.KEEP_MEMORY else (1, 1)
         limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
         levels = state.LEVELS if self._flags & state.KEEP_QUEUE_INDEX else 1
-        return Arrays(
+        return StateArrays(
             head=np.zeros(1, state.HEAD),
             pools=np.zeros(J, state.POOL),
             routers=np.zeros(R, state.ROUTER),
@@ -278,8 +279,8 @@ class Simulator:
             sampled=np.zeros(max(1, head["recipient_sample"]), np.int32),
             limits=np.zeros(len(limits), np.int32),
             table=np.zeros(len(table), np.int32),
-            by_queue=Index.of(self._pool_sizes, levels),
-            by_held=Index.of(self._router_count, n + 1),
+            by_queue=LevelIndex.of(self._pool_sizes, levels),
+            by_held=LevelIndex.of(self._router_count, n + 1),
             work=np.zeros(n if calendar else 1, state.WORK),
             departure_heap=np.zeros(n if calendar else 1, state.HEAP),
             conditions=np.zeros(J if troubled else 1, state.CONDITION),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pull_env.simulation.network_runner import CompiledNetwork
+from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from tests.benchmarks.test_ratio import STEPS, reference, seconds
 from tests.oracles.networks import network
 

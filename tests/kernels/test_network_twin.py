@@ -8,7 +8,7 @@ from pull_env.envs.policy_driver import PolicyEnv, play
 from pull_env.envs.router import RouterEnv
 from pull_env.policy.policy import Announce, Cycle, Inspect, Last, Memory, Probe, Recall, Send, Take
 from pull_env.scenario.scenario import Pool, Prices, Scenario, load_scenario
-from pull_env.simulation.network_runner import CompiledNetwork
+from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from pull_env.simulation.policy_runner import PolicyRunner
 from tests.kernels.test_twin import ANNOUNCEMENTS, SCENARIOS, feeds, run_both, state_of
 from tests.oracles.naive import Naive

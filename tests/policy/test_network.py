@@ -24,7 +24,7 @@ from pull_env.policy.policy import (
 )
 from pull_env.reporting.rows import row
 from pull_env.scenario.scenario import load_scenario
-from pull_env.simulation.network_runner import CompiledNetwork
+from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from pull_env.simulation.policy_runner import PolicyRunner
 from pull_env.theory.exact import solve
 from pull_env.theory.prediction import predict

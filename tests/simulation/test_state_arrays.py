@@ -59,8 +59,8 @@ def content(simulator):
     held, found = simulator.arrays, {}
     for name in ("head", *arrays.ADDRESSES):
         array = getattr(held, name)
-        if isinstance(array, arrays.Index):
-            found |= {f"{name}.{part}": getattr(array, part).tolist() for part in arrays.INDEX_ADDRESSES}
+        if isinstance(array, arrays.LevelIndex):
+            found |= {f"{name}.{part}": getattr(array, part).tolist() for part in array.linked}
         elif name == "head":
             found |= {field: array[field].tolist() for field in array.dtype.names if not hasattr(held, field)}
         elif name == "laws":  # arrays within records cannot be compared at once

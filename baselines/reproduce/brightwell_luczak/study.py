@@ -22,7 +22,7 @@ from baselines.reproduce.brightwell_luczak.sections import sections
 from baselines.reproduce.common.study import Row, Setup, Study, measured
 from pull_env.policy.policy import Send
 from pull_env.scenario.scenario import Pool, Scenario
-from pull_env.simulation.kernel_data.state_arrays import Array
+from pull_env.simulation.kernel_data.linked_record import Array
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.results import Counts, Recorder, summarise
 from pull_env.simulation.simulate import BATCHES

@@ -12,7 +12,8 @@ from pull_env.kernels import statistics as tally
 from pull_env.policy.policy import Announce, Memory
 from pull_env.scenario.faults import Faults, News
 from pull_env.scenario.scenario import Scenario
-from pull_env.simulation.kernel_data.state_arrays import Array, whole_lanes
+from pull_env.simulation.kernel_data.linked_record import Array
+from pull_env.simulation.kernel_data.state_arrays import whole_lanes
 
 FATES = {"wait": state.CUSTOMERS_WAIT, "lost": state.CUSTOMERS_LOST, "restart": state.CUSTOMERS_RESTART}
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pull_env.kernels import state
 from pull_env.kernels.compiler.intrinsics import LANES
 from pull_env.kernels.compiler.jit import address
-
-Array = npt.NDArray[Any]
-T = TypeVar("T")
+from pull_env.simulation.kernel_data.linked_record import Array, LinkedRecord, shallow_copy
 
 SMALL = 1 << 18  # bytes; larger arrays lie alone: most of such a one may never be touched, and costs nothing
 LINE = 64  # bytes of a cache line
 
 
 @dataclass
-class Index:
+class LevelIndex(LinkedRecord):
     """Items sorted by level, as `kernels.index` keeps them; see INDEX in `kernels.state`."""
 
     record: Array  # (1,) INDEX
@@ -30,24 +27,21 @@ class Index:
     order: Array  # (items,) int32
     position: Array  # (items,) int32
     above: Array  # (groups, levels + 1) int32
+    linked = ("lowest", "order", "position", "above")
 
     @classmethod
-    def of(cls, sizes: list[int], levels: int) -> Index:
+    def of(cls, sizes: list[int], levels: int) -> LevelIndex:
         """Allocate an index of groups of `sizes`; call `fill` next."""
         items = sum(sizes)
+        record = np.zeros(1, state.INDEX)
+        record["levels"] = levels
         return cls(
-            record=np.zeros(1, state.INDEX),
+            record=record,
             lowest=np.zeros(len(sizes), np.int64),
             order=np.zeros(items, np.int32),
             position=np.zeros(items, np.int32),
             above=np.zeros((len(sizes), levels + 1), np.int32),
         )
-
-    def link(self) -> None:
-        """Write the addresses of the arrays into the record."""
-        for name in INDEX_ADDRESSES:
-            self.record[name] = getattr(self, name).ctypes.data
-        self.record["levels"] = self.above.shape[1] - 1
 
     def fill(self, sizes: list[int]) -> None:
         """Let all items stand at level 0, the groups of `sizes` side by side; all arrays must hold 0."""
@@ -56,7 +50,7 @@ class Index:
 
 
 @dataclass
-class Arrays:
+class StateArrays(LinkedRecord):
     """The arrays of a system, reached by the addresses in `head`; those not needed have length 1.
 
     The order is that in memory: what every event touches comes first.
@@ -80,8 +74,8 @@ class Arrays:
     sampled: Array  # (announce.sample,) int32  routers sampled by the server that announced itself last
     limits: Array  # (n,) int32  longest queues that the table of `Lookup` tells apart
     table: Array  # (product of limits + 1,) int32  its servers
-    by_queue: Index  # servers of a pool by queue length
-    by_held: Index  # routers by messages held (one group)
+    by_queue: LevelIndex  # servers of a pool by queue length
+    by_held: LevelIndex  # routers by messages held (one group)
     work: Array  # (n,) WORK
     departure_heap: Array  # (n,) HEAP  next departures of servers that work, a heap by (due, server)
     conditions: Array  # (J,) CONDITION
@@ -98,30 +92,28 @@ class Arrays:
     fed_phases: Array  # (F,) float64  phases of the arrival process, in [0, 1]
     room: Array | None = None  # (bytes,) uint8  where the small ones lie, once they are gathered
 
-    def link(self) -> None:
-        """Write the addresses of all arrays into the head; call it whenever an array was replaced."""
-        head = self.head[0]
-        for name in ADDRESSES:
-            value = getattr(self, name)
-            if isinstance(value, Index):
-                value.link()
-            head[name] = (value.record if isinstance(value, Index) else value).ctypes.data
-        self._link_sizes()
-        if head["flags"] & state.FAULTS:
-            from pull_env.kernels.faults.dispatch import (
-                dispatch_operation,
-            )  # compiled only where it is needed
+    @property
+    def record(self) -> Array:  # type: ignore[override]
+        """The head, which links to the others."""
+        return self.head
 
-            head["fault_entry"] = address(dispatch_operation)
+    def link(self) -> None:
+        """Write all addresses into the head and the indexes; call it when an array was replaced."""
+        for index in (self.by_queue, self.by_held):
+            index.link()
+        super().link()
+        self._write_sizes()
+        if self.head["flags"][0] & state.FAULTS:
+            from pull_env.kernels.faults.dispatch import dispatch_operation  # compiled only where needed
+
+            self.head["fault_entry"] = address(dispatch_operation)
 
     def link_fed(self) -> None:
-        """Write the addresses of the arrays FED into the head: all of them take ten times as long."""
-        head = self.head[0]
-        for name in FED:
-            head[name] = getattr(self, name).ctypes.data
-        self._link_sizes()
+        """Write the addresses of the arrays FED only: all of them take ten times as long."""
+        self._write_addresses(FED)
+        self._write_sizes()
 
-    def _link_sizes(self) -> None:
+    def _write_sizes(self) -> None:
         """Write to the head how long the arrays are that are replaced as the run goes on."""
         self.head["F"], self.head["event_cells"] = self.gaps.size, self.events.size
 
@@ -143,7 +135,7 @@ class Arrays:
         self._by_level = ("above",) if self.head["flags"][0] & state.CALENDAR else ("long_histogram", "above")
         self.link()
 
-    def clone_into(self, room: Array) -> Arrays:
+    def clone_into(self, room: Array) -> StateArrays:
         """Return arrays like these, which must be gathered and before the first customer, in `room`.
 
         Faster than to allocate, fill and gather others: addresses in the room are shifted, not looked up.
@@ -202,14 +194,14 @@ class Arrays:
             index = getattr(self, name)
             index.record = index.record.copy()
             index.link()
-            self.head[name] = index.record.ctypes.data
+            self.head[name] = index.address
 
     def _parts(self) -> Iterator[tuple[str | None, str, Array]]:
         """Yield all arrays but those of the feed, in order: the index it is of, if any; its name; itself."""
         for name in ("head", *ADDRESSES):
             value = getattr(self, name)
-            if isinstance(value, Index):
-                yield from ((name, part, getattr(value, part)) for part in INDEX_ADDRESSES)
+            if isinstance(value, LevelIndex):
+                yield from ((name, part, getattr(value, part)) for part in LevelIndex.linked)
             elif name not in FED:
                 yield None, name, value
 
@@ -225,8 +217,8 @@ class Arrays:
         return {**self.__dict__, "room": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
-        self.__dict__.update(attributes)
+        """Take over the copied or unpickled arrays, and move them side by side."""
+        super().__setstate__(attributes)
         self.gather()
 
 
@@ -246,13 +238,6 @@ def lines(size: int) -> Array:
     bytes_[...] = 0
     first = -bytes_.ctypes.data % LINE
     return bytes_[first : first + size]
-
-
-def shallow_copy(original: T) -> T:
-    """Return another object of the same attributes, without what copying does besides."""
-    other = object.__new__(type(original))
-    other.__dict__.update(original.__dict__)
-    return other
 
 
 def bare(name: str, array: Array) -> Array:
@@ -280,7 +265,7 @@ def wipe(levels: Array) -> None:
         used[...] = 0
 
 
-ADDRESSES = tuple(each.name for each in fields(Arrays) if each.name not in ("head", "room"))
-INDEX_ADDRESSES = ("lowest", "order", "position", "above")
+ADDRESSES = tuple(each.name for each in fields(StateArrays) if each.name not in ("head", "room"))
+StateArrays.linked = ADDRESSES
 PLACES = {name: state.HEAD.fields[name][1] // 8 for name in ADDRESSES}  # type: ignore[index]  # words of the head
 FED = ("waiting", "event_heap", "events", "gaps", "sizes", "fed_routers", "fed_phases")

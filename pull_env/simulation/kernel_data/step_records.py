@@ -9,7 +9,7 @@ import numpy as np
 from pull_env.kernels import state
 from pull_env.policy.policy import Announce, Inspect, Lookup, PolicyError, Probe, Recall, Search, Step, Take
 from pull_env.scenario.scenario import Scenario
-from pull_env.simulation.kernel_data.state_arrays import Array
+from pull_env.simulation.kernel_data.linked_record import Array
 
 KINDS = {
     "take": state.TAKE,

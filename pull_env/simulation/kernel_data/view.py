@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from pull_env.kernels.envs import observe
 from pull_env.policy.catalog import mean_service_time, with_fallback
 from pull_env.policy.policy import Last, Recall, Step, Take
 from pull_env.scenario.scenario import Prices, Scenario
-from pull_env.simulation.kernel_data.state_arrays import Array, shallow_copy
+from pull_env.simulation.kernel_data.linked_record import Array, LinkedRecord, shallow_copy
 from pull_env.simulation.kernel_data.step_records import encode
 
 PRICE_SCALE = 0.05  # a message that costs this much waiting, in mean service times, is observed as 0.5
@@ -142,7 +142,7 @@ def constant_entries(scenario: Scenario, with_state: bool) -> Array:
     return entries
 
 
-class ObservationArrays:
+class ObservationArrays(LinkedRecord):
     """The arrays of one env that the kernels write through its VIEW record, and the constants in it.
 
     Attributes:
@@ -151,6 +151,8 @@ class ObservationArrays:
         outcome: () OUTCOME, overwritten at every step.
         record: (1,) VIEW.
     """
+
+    linked: ClassVar[tuple[str, ...]] = ("observation", "mask", "outcome")
 
     def __init__(self, scenario: Scenario, entries: int, actions: int) -> None:
         """Allocate for L `entries` and A `actions`, and note the constants of the scenario."""
@@ -163,22 +165,7 @@ class ObservationArrays:
         self.record["fastest"] = max(pool.rate for pool in scenario.pools)
         self.record["wait_price"], self.record["block_price"] = prices.wait, prices.block
         self.record["message_price"] = prices.message
-        self._link()
-
-    @property
-    def address(self) -> int:
-        """What the kernels know the record by."""
-        return int(self.record.ctypes.data)
-
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take over copied or unpickled arrays, which lie elsewhere than the originals."""
-        self.__dict__.update(attributes)
-        self._link()
-
-    def _link(self) -> None:
-        """Write the addresses of all arrays where the kernels read them."""
-        for name in ("observation", "mask", "outcome"):
-            self.record[name] = getattr(self, name).ctypes.data
+        self.link()
 
 
 class RouterObservation(ObservationArrays):
@@ -186,6 +173,8 @@ class RouterObservation(ObservationArrays):
 
     Only entries that change are written at every step.
     """
+
+    linked = (*ObservationArrays.linked, "chains", "conditional", "nominal_gaps", "pool_scalings")
 
     def __init__(self, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> None:
         """Allocate, and note the constants.
@@ -199,18 +188,12 @@ class RouterObservation(ObservationArrays):
         Raises:
             PolicyError: A step names a pool that the scenario does not have.
         """
-        self._constants = Constants.of(scenario, catalog, tick, with_state)
-        super().__init__(scenario, observation_size(scenario, with_state), len(catalog))
-        self.observation[:], self.mask[:] = self._constants.observation, self._constants.mask
-        self.record["conditional_count"], self.record["with_state"] = (
-            self._constants.conditional.size,
-            with_state,
-        )
-
-    @property
-    def chains(self) -> Array:
-        """What the actions mean, (A, CHAIN_STEPS) STEP."""
-        return self._constants.chains
+        constants = Constants.of(scenario, catalog, tick, with_state)
+        self.chains, self.conditional = constants.chains, constants.conditional
+        self.nominal_gaps, self.pool_scalings = constants.nominal_gaps, constants.pool_scalings
+        super().__init__(scenario, constants.observation.size, len(catalog))
+        self.observation[:], self.mask[:] = constants.observation, constants.mask
+        self.record["conditional_count"], self.record["with_state"] = constants.conditional.size, with_state
 
     def clone_into(self, observation: Array, mask: Array, outcome: Array, record: Array) -> RouterObservation:
         """Return a view like this one that lies in these arrays."""
@@ -224,12 +207,7 @@ class RouterObservation(ObservationArrays):
         for name, place in places.items():
             place[...] = getattr(self, name)
             setattr(self, name, place)
-        ObservationArrays._link(self)  # the constants stay where they are
-
-    def _link(self) -> None:
-        super()._link()
-        for name in ("chains", "conditional", "nominal_gaps", "pool_scalings"):
-            self.record[name] = getattr(self._constants, name).ctypes.data
+        self._write_addresses(ObservationArrays.linked)  # the constants stay where they are
 
 
 def nominal_gaps(scenario: Scenario, tick: float) -> npt.NDArray[np.float64]:

@@ -12,7 +12,7 @@ from pull_env.policy.policy import load_policy, save_policy
 from pull_env.reporting.rows import read_rows
 from pull_env.reporting.run_folder import POLICY
 from pull_env.scenario.scenario import load_scenario
-from pull_env.simulation.network_runner import CompiledNetwork
+from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from pull_env.simulation.policy_runner import PolicyRunner
 from tests.oracles.networks import follow
 
