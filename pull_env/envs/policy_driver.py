@@ -14,9 +14,9 @@ from pull_env.envs.router import RouterEnv, compiled_step
 from pull_env.kernels.state import KEEP_MEMORY
 from pull_env.policy.policy import Policy, PolicyError, Recall, Send, Step, Take
 from pull_env.scenario.scenario import ScenarioLike, as_scenario
+from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from pull_env.simulation.kernel_data.step_records import encode, required_flags
 from pull_env.simulation.kernel_data.view import local_size, observation_names
-from pull_env.simulation.network_runner import CompiledNetwork
 from pull_env.simulation.policy_runner import check_fit
 
 Floats = npt.NDArray[np.float64]
