@@ -59,6 +59,18 @@ def test_files_named_exist():
         assert (ROOT / path).is_file(), path
 
 
+def test_files_of_the_map_exist():
+    """In a cell, names without a folder are beside the first."""
+    rows = re.findall(r"^\| [^|]+ \| (`[^|]+) \|$", TEXT.split("## Where is what")[1], re.MULTILINE)
+    assert len(rows) > 10
+    for cell in rows:
+        folder = ROOT
+        for name in re.findall(r"`([\w./]+/|[\w./]+\.py)`", cell):
+            path = ROOT / name if "/" in name else folder / name
+            folder = path.parent
+            assert path.exists(), name
+
+
 def commands():
     """Yield the commands of the shell blocks, but for installation and tests, which CI runs."""
     for block in blocks("bash"):
