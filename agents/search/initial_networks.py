@@ -20,7 +20,7 @@ from agents.training.action_set import steps_beside, with_other_counts, with_tak
 from pull_env.policy.catalog import default_catalog
 from pull_env.policy.policy import Announce, Network, Policy, PolicyError, Probe, Step, Take
 from pull_env.scenario.scenario import Scenario
-from pull_env.simulation.kernel_data.view import local_size, observation_names
+from pull_env.simulation.kernel_data.view import local_size, observation_names, pool_entries
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,12 +62,11 @@ def rule_layers(
     scenario: Scenario, hidden: tuple[int, ...], seed: int, action: int, take_first: bool
 ) -> tuple[tuple[Floats, Floats], ...]:
     """Return the layers of one rule; hidden units that it does not use are random."""
-    names, actions = observation_names(scenario), len(default_catalog(scenario))
-    J, entries = len(scenario.pools), len(names)
+    actions, entries, J = len(default_catalog(scenario)), local_size(scenario), len(scenario.pools)
     biases = np.full(actions, -1.0)
     biases[action] = 0.0
     order = np.argsort([-pool.rate for pool in scenario.pools], kind="stable")
-    held = [names.index(f"pool {j}: messages held") for j in range(J)]  # entries: 0 for none, 1/2 for one
+    held = pool_entries(scenario, "messages held")  # 0 for none, 1/2 for one
     take_weights = np.zeros((actions, J))  # of the preferences, by 1 for a message and -1 for none
     if take_first:
         take_weights[order, order] = NEXT_SLOWER ** np.arange(J)

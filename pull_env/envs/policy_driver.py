@@ -16,7 +16,7 @@ from pull_env.policy.policy import Policy, PolicyError, Recall, Send, Step, Take
 from pull_env.scenario.scenario import ScenarioLike, as_scenario
 from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from pull_env.simulation.kernel_data.step_records import encode, required_flags
-from pull_env.simulation.kernel_data.view import local_size, observation_names
+from pull_env.simulation.kernel_data.view import local_size, pool_entries
 from pull_env.simulation.policy_runner import check_fit
 
 Floats = npt.NDArray[np.float64]
@@ -160,8 +160,8 @@ class Driver:
         self._size = local_size(router.scenario)
         self._rates = np.array([pool.rate for pool in router.scenario.pools])
         self._sizes = np.array([pool.size for pool in router.scenario.pools], np.float64)
-        self._held = self._columns(router, "messages held")
-        self._remembered = self._columns(router, "remembered wait")
+        self._held = pool_entries(router.scenario, "messages held")
+        self._remembered = pool_entries(router.scenario, "remembered wait")
         self._choices = [self._translate(policy, k, router.catalog) for k in range(len(policy.steps))]
         self._generator = np.random.default_rng(seed)
 
@@ -247,11 +247,6 @@ class Driver:
         if isinstance(step, Send) and step.pool is None:
             share = self._sizes * self._rates if step.weights == "rate" else self._sizes
         return np.tile(share, (len(rows), 1))
-
-    def _columns(self, env: RouterEnv, name: str) -> list[int]:
-        """Return the indices in an observation of the entry `name` of every pool."""
-        names = observation_names(env.scenario)
-        return [names.index(f"pool {pool}: {name}") for pool in range(self._rates.size)]
 
 
 def _held(observed: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The layout of what `RouterEnv` shows, and the arrays that the kernels write it to.
+"""The entries of an observation of `RouterEnv`, and the arrays that kernels write it to.
 
 Symbols: J pools, R routers, A actions, L entries of an observation.
 """
@@ -39,7 +39,7 @@ STATE_NAMES = ("routers without message", "share of messages", "arrival phase", 
 
 
 def observation_names(scenario: Scenario, with_state: bool = False) -> tuple[str, ...]:
-    """Return the name of every entry of an observation, (L,) texts, such as `pool 0: messages held`."""
+    """Return the names of the entries of an observation, such as `pool 0: messages held`."""
     pools = range(len(scenario.pools))
     names = [f"pool {pool}: {name}" for pool in pools for name in POOL_NAMES]
     names += [f"router: {name}" for name in ROUTER_NAMES]
@@ -49,8 +49,14 @@ def observation_names(scenario: Scenario, with_state: bool = False) -> tuple[str
     return tuple(names)
 
 
+def pool_entries(scenario: Scenario, name: str) -> list[int]:
+    """Return the indices in an observation of the entry `name` of every pool, J."""
+    names = observation_names(scenario)
+    return [names.index(f"pool {pool}: {name}") for pool in range(len(scenario.pools))]
+
+
 def local_size(scenario: Scenario) -> int:
-    """Return how many entries a router knows itself; those of the state come after."""
+    """Return how many entries a router itself knows; those of the state follow."""
     return len(scenario.pools) * observe.POOL_ENTRIES + observe.ROUTER_ENTRIES
 
 
@@ -61,19 +67,19 @@ def observation_size(scenario: Scenario, with_state: bool = False) -> int:
 
 
 def observed_price(prices: Prices, service: float) -> float:
-    """Return the observed price of a message: m / (m + 0.05), where it costs as much as a wait of m.
+    """Return the observed price of a message: m / (m + 0.05) if it costs a wait of m.
 
     Args:
-        prices: The prices; where waiting costs nothing the result is 1.
+        prices: The prices; if waiting costs nothing, the result is 1.
         service: Mean service time, the unit of m.
     """
-    scale = PRICE_SCALE * prices.wait * service  # multiplied out: m itself may be too large for a float
+    scale = PRICE_SCALE * prices.wait * service  # multiplied out: m itself may overflow
     return 1.0 if scale == 0.0 else prices.message / (prices.message + scale)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What the kernels need to know and never changes: equal envs share it."""
+    """What never changes in an observation, shared by equal envs."""
 
     chains: Array  # (A, CHAIN_STEPS) STEP  what the actions mean
     conditional: Array  # (D,) CONDITIONAL_ACTION  actions that are not always real
@@ -85,7 +91,7 @@ class Constants:
     @classmethod
     @lru_cache(maxsize=8)
     def of(cls, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> Constants:
-        """Return those of an env; for the arguments see `RouterObservation`."""
+        """Return the constants of an env; for the arguments see `RouterObservation`."""
         chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
         conditional, ends = conditional_actions(catalog, len(scenario.pools))
         mask = np.ones(len(catalog), np.int8)
@@ -101,10 +107,10 @@ class Constants:
 
 
 def conditional_actions(catalog: tuple[Step, ...], pools: int) -> tuple[Array, list[int]]:
-    """Return the actions that are not always real and what they need, those that mean one pool first.
+    """Return the actions that are not always real, ordered by pool, and what they need.
 
     Returns:
-        The actions, (D,) CONDITIONAL_ACTION, and where those end that mean pool 0, 1, ...
+        The actions, (D,) CONDITIONAL_ACTION, those of any pool last, and for each pool the end of its rows.
     """
     needs = {Take: observe.HELD, Recall: observe.KNOWN, Last: observe.ANNOUNCED}
     rows, ends = [], []
@@ -119,7 +125,7 @@ def conditional_actions(catalog: tuple[Step, ...], pools: int) -> tuple[Array, l
 
 
 def pool_scalings(scenario: Scenario, tick: float, ends: list[int]) -> Array:
-    """Return how every pool is observed, (J,) POOL_SCALING."""
+    """Return by what each pool's entries are scaled, (J,) POOL_SCALING."""
     service = mean_service_time(scenario)
     rows = zip(scenario.pools, [0, *ends], ends, strict=False)
     return np.array(
@@ -129,21 +135,22 @@ def pool_scalings(scenario: Scenario, tick: float, ends: list[int]) -> Array:
 
 
 def constant_entries(scenario: Scenario, with_state: bool) -> Array:
-    """Return an observation in which only the entries stand that never change, (L,) float32."""
-    entries = np.zeros(observation_size(scenario, with_state), np.float32)
-    pools = entries[: len(scenario.pools) * observe.POOL_ENTRIES].reshape(-1, observe.POOL_ENTRIES)
+    """Return an observation of the entries that never change, the others 0, (L,) float32."""
     fastest = max(pool.rate for pool in scenario.pools)
-    for row, pool in zip(pools, scenario.pools, strict=True):
-        buffer = 1.0 if pool.buffer is None else pool.buffer / (1 + pool.buffer)
-        row[: observe.POOL_CONSTANTS] = pool.size / scenario.servers, pool.rate / fastest, buffer
-    end = local_size(scenario)
-    price = observed_price(scenario.prices, mean_service_time(scenario))
-    entries[end - 2 : end] = price, min(scenario.nominal_load, LARGEST_LOAD) / LARGEST_LOAD
-    return entries
+    values = {
+        "router: message price": observed_price(scenario.prices, mean_service_time(scenario)),
+        "router: load": min(scenario.nominal_load, LARGEST_LOAD) / LARGEST_LOAD,
+    }
+    for j, pool in enumerate(scenario.pools):
+        values[f"pool {j}: size share"] = pool.size / scenario.servers
+        values[f"pool {j}: relative rate"] = pool.rate / fastest
+        values[f"pool {j}: buffer"] = 1.0 if pool.buffer is None else pool.buffer / (1 + pool.buffer)
+    names = observation_names(scenario, with_state)
+    return np.array([values.get(name, 0.0) for name in names], np.float32)
 
 
 class ObservationArrays(LinkedRecord):
-    """The arrays of one env that the kernels write through its VIEW record, and the constants in it.
+    """A VIEW record, and the arrays of an env that kernels write through it.
 
     Attributes:
         observation: (L,) float32, overwritten at every step.
@@ -155,7 +162,7 @@ class ObservationArrays(LinkedRecord):
     linked: ClassVar[tuple[str, ...]] = ("observation", "mask", "outcome")
 
     def __init__(self, scenario: Scenario, entries: int, actions: int) -> None:
-        """Allocate for L `entries` and A `actions`, and note the constants of the scenario."""
+        """Allocate for L `entries` and A `actions`, and store the scenario's constants."""
         self.observation: Array = np.zeros(entries, np.float32)
         self.mask: Array = np.zeros(actions, np.int8)
         self.outcome: Array = np.zeros((), observe.OUTCOME)
@@ -169,7 +176,7 @@ class ObservationArrays(LinkedRecord):
 
 
 class RouterObservation(ObservationArrays):
-    """The arrays of an env whose actions are steps of a catalog: what a router knows, and what it may do.
+    """What a router knows, and which actions are real, where actions are steps of a catalog.
 
     Only entries that change are written at every step.
     """
@@ -177,12 +184,12 @@ class RouterObservation(ObservationArrays):
     linked = (*ObservationArrays.linked, "chains", "conditional", "nominal_gaps", "pool_scalings")
 
     def __init__(self, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> None:
-        """Allocate, and note the constants.
+        """Allocate, and store the constants.
 
         Args:
             scenario: The system.
             catalog: What the A actions mean.
-            tick: Time units a tick of the system's clock.
+            tick: Time units per tick of the system's clock.
             with_state: Whether the observation ends with the state.
 
         Raises:
@@ -196,22 +203,22 @@ class RouterObservation(ObservationArrays):
         self.record["conditional_count"], self.record["with_state"] = constants.conditional.size, with_state
 
     def clone_into(self, observation: Array, mask: Array, outcome: Array, record: Array) -> RouterObservation:
-        """Return a view like this one that lies in these arrays."""
+        """Return an equal observation that uses these arrays."""
         other = shallow_copy(self)
         other.move(observation, mask, outcome, record)
         return other
 
     def move(self, observation: Array, mask: Array, outcome: Array, record: Array) -> None:
-        """Lie in these arrays from now on, with what stands in the present ones."""
-        places = {"observation": observation, "mask": mask, "outcome": outcome, "record": record}
-        for name, place in places.items():
-            place[...] = getattr(self, name)
-            setattr(self, name, place)
+        """Move the content to these arrays, and use them from now on."""
+        arrays = {"observation": observation, "mask": mask, "outcome": outcome, "record": record}
+        for name, array in arrays.items():
+            array[...] = getattr(self, name)
+            setattr(self, name, array)
         self._write_addresses(ObservationArrays.linked)  # the constants stay where they are
 
 
 def nominal_gaps(scenario: Scenario, tick: float) -> npt.NDArray[np.float64]:
-    """Return the mean time between a router's arrivals, (R,) numbers in ticks; infinite if it gets none."""
+    """Return the mean time in ticks between a router's arrivals, (R,); inf if it gets none."""
     rates: npt.NDArray[np.float64] = np.array(scenario.router_shares) * (scenario.total_arrival_rate * tick)
     with np.errstate(divide="ignore"):
         return 1.0 / rates
