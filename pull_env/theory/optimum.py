@@ -14,9 +14,9 @@ from scipy import sparse
 
 from pull_env.policy.policy import Lookup, Policy
 from pull_env.scenario.scenario import Scenario, ScenarioLike, as_scenario
-from pull_env.theory.chain import Floats
-from pull_env.theory.exact import Exact, fit, too_large
-from pull_env.theory.states import Outcome, State, System, frame
+from pull_env.theory.exact.solver import Exact, fit, too_large
+from pull_env.theory.exact.states import Outcome, State, System, frame
+from pull_env.theory.formulas import Floats
 
 Integers = npt.NDArray[np.intp]
 

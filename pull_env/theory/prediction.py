@@ -10,7 +10,10 @@ from typing import Literal
 from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Cycle, Inspect, Policy, Probe, Send, Take, Weights
 from pull_env.scenario.scenario import Pool, Scenario, ScenarioLike, as_scenario
-from pull_env.theory import bounds, formulas, mean_field
+from pull_env.theory import bounds, formulas
+from pull_env.theory.choices import choices_limit
+from pull_env.theory.pull_fluid import pull_fluid
+from pull_env.theory.pull_mean_field import Limit, pull_many_routers
 
 Kind = Literal["exact", "limit", "bound"]
 
@@ -138,7 +141,7 @@ def _probe(scenario: Scenario, policy: Policy, step: Probe) -> Prediction | None
     rates: list[float] = [p.rate if step.weights == "rate" else 1.0 for p in pools]
     if step.pool is not None:
         rates = [float(j == step.pool) for j in range(len(pools))]
-    found = mean_field.choices_limit(pools, scenario.nominal_load, asked, weights=rates)
+    found = choices_limit(pools, scenario.nominal_load, asked, weights=rates)
     model = "mean field of the shortest of d queues"
     if scenario.unlimited and step.pool is None:
         model = "supermarket model" if equal else "balanced routing" if step.weights == "rate" else model
@@ -202,7 +205,7 @@ def _pull(scenario: Scenario, policy: Policy) -> Prediction | None:
     if max(scenario.router_shares) - min(scenario.router_shares) > 1e-12:
         return None
     r = scenario.servers / scenario.routers
-    found = mean_field.pull_many_routers(scenario.pools, scenario.nominal_load, r)
+    found = pull_many_routers(scenario.pools, scenario.nominal_load, r)
     source = "PULL mean field, n and R to infinity at n / R"
     messages = {"pull": found.pull, "remove": found.remove, "probe": 0.0}
     return _limit(scenario, found, source) | _messages(messages, "limit", source)
@@ -219,7 +222,7 @@ def _two_servers(scenario: Scenario) -> Prediction:
 
 
 def _fluid(scenario: Scenario, threshold: int) -> Prediction:
-    found = mean_field.pull_fluid(scenario.pools, scenario.nominal_load, threshold)
+    found = pull_fluid(scenario.pools, scenario.nominal_load, threshold)
     source = "PULL fluid limit, n to infinity" if threshold == 1 else "JBT many servers, n to infinity"
     known = _limit(scenario, found, source)
     if threshold == 1:
@@ -264,7 +267,7 @@ def _mean(shares: Sequence[float], values: Sequence[float]) -> float:
     return math.fsum(share * value for share, value in zip(shares, values, strict=True))
 
 
-def _limit(scenario: Scenario, found: mean_field.Limit, source: str) -> Prediction:
+def _limit(scenario: Scenario, found: Limit, source: str) -> Prediction:
     return _known(scenario, "limit", source, found.response, found.p_wait, found.p_block, found.busy)
 
 

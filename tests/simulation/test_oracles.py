@@ -56,7 +56,7 @@ def test_every_kind_of_policy_has_an_exact_value():
     known = {name.partition("(")[0] for name in THREE_SERVERS}
     elsewhere = {"round-robin", "weighted-round-robin", "lwl", "jbt-log", "power-of-d-memory", "lsq"}
     elsewhere |= {"probe-until", "pandora"}
-    assert set(baselines.POLICIES) - known == elsewhere  # all are solved in tests/theory/test_exact.py
+    assert set(baselines.POLICIES) - known == elsewhere  # all are solved in tests/theory/exact/test_solver.py
 
 
 @pytest.mark.parametrize("name", THREE_SERVERS)

@@ -12,7 +12,7 @@ from pull_env.scenario.laws import Deterministic, Erlang, Exponential, Hyperexpo
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.workload import poisson
-from pull_env.theory import exact, formulas, mean_field, optimum
+from pull_env.theory import exact, formulas, optimum, pull_mean_field
 from pull_env.theory.prediction import lower_bounds, predict
 from tests.oracles.exactness import combine, meets
 from tests.simulation.test_workload import LAWS
@@ -161,7 +161,7 @@ def test_pull_with_phases_of_service(law):
     scenario = Scenario((Pool(1000),), routers=100, load=0.8, service=law)
     run = {"replications": 16, "warmup": 80_000}  # a hundred service times
     result = simulate(scenario, baselines.make("pull"), 8_000_000, seed=7, **run)
-    limit = mean_field.pull_many_routers(scenario.pools, 0.8, 10.0)
+    limit = pull_mean_field.pull_many_routers(scenario.pools, 0.8, 10.0)
     meets(result.p_wait, limit.p_wait, width=0.02)
     meets(result.wait, limit.p_wait * (1 + law.scv) / (2 * (1 - limit.p_wait)), width=0.02)
 

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from pull_env.theory import formulas as f
@@ -82,49 +81,10 @@ def test_round_robin():
     assert f.round_robin_response(5, 5 - 5e-9) == pytest.approx(0.6 / 1e-9, rel=1e-5)  # (ca2 + 1) / 2 = .6
 
 
-@pytest.mark.parametrize(("load", "d", "response"), [
-    (0.9, 2, 2.614057), (0.9, 3, 2.027856), (0.9, 5, 1.632881), (0.9, 10, 1.348688), (0.99, 2, 5.431997), (0.9, 1, 10.0),
-])  # fmt: skip
-def test_supermarket_model(load, d, response):
-    assert f.supermarket_response(load, d) == pytest.approx(response, abs=5e-7)
-    tail = f.supermarket_tail(load, d, 400)
-    assert tail[:3] == pytest.approx([1.0, load, load ** (d + 1)])
-    assert tail[1:].sum() / load == pytest.approx(response, abs=5e-7)
-    assert tail[1:] == pytest.approx(
-        load * tail[:-1] ** d
-    )  # what is sent to queues of k - 1 or more is served
-
-
-@pytest.mark.parametrize(("c", "response"), [(1, 3.333333), (2, 1.298242), (3, 1.053924), (5, 0.885945)])
-def test_balanced_routing(c, response):
-    assert f.balanced_response(0.8, c, 1.5) == pytest.approx(response, abs=5e-7)
-    assert f.balanced_tail(0.8, c, 5) == pytest.approx(f.supermarket_tail(0.8, c, 5))
-
-
-@pytest.mark.parametrize(("alpha", "beta", "k"), [(0.5, 0.2, 3), (0.6, 0.2, 3), (0.3, 0.4, 1), (0.8, 0.4, 2)])
-def test_equilibrium_length(alpha, beta, k):
-    n = 10.0**10
-    assert f.equilibrium_length(1 - n**-alpha, round(n**beta)) == k
-
-
 @pytest.mark.parametrize(("load", "number"), [(0.8, 5.53846), (0.9, 12.21429), (0.95, 25.55172)])
 def test_join_idle_queue_of_two(load, number):
     assert f.jiq_two_servers_mean_number(load) == pytest.approx(number, abs=5e-6)
     assert (1 - 0.999999) * f.jiq_two_servers_mean_number(0.999999) == pytest.approx(4 / 3, rel=1e-5)
-
-
-@pytest.mark.parametrize(("r", "response"), [(1, 1.0), (2, 1.717624), (3, 2.324459)])
-def test_join_below_threshold_of_many_servers(r, response):
-    law = f.jbt_law(0.9, r)
-    assert law.sum() == pytest.approx(1.0)
-    assert law[0] == pytest.approx(0.1)
-    assert f.jbt_response(0.9, r) == pytest.approx(response, abs=5e-7)
-    assert f.jbt_response(0.9, r, 2.0) == pytest.approx(response / 2, abs=5e-7)
-
-
-def test_no_threshold_is_random_routing():
-    assert f.jbt_response(0.9, 1_000) == pytest.approx(f.mm1_response(0.9))
-    assert f.jbt_response(1 - 1e-9, 3) == pytest.approx(3.0, rel=1e-2)
 
 
 @pytest.mark.parametrize(("call", "named"), [
@@ -137,15 +97,7 @@ def test_no_threshold_is_random_routing():
     (lambda: f.erlang_c(2, 2.0), "offered / servers"),
     (lambda: f.mg1_wait(0.5, 1.0, -1.0), "variation"),
     (lambda: f.round_robin_p_wait(2, 2.0), "arrival_rate / \\(servers"),
-    (lambda: f.supermarket_response(1.0, 2), "load"),
-    (lambda: f.supermarket_tail(0.5, 0, 2), "choices"),
-    (lambda: f.equilibrium_length(0.5, 1), "choices"),
-    (lambda: f.jbt_law(0.5, True), "threshold"),
 ])  # fmt: skip
 def test_out_of_range(call, named):
     with pytest.raises(ValueError, match=f"^{named}"):
         call()
-
-
-def test_laws_are_arrays_of_floats():
-    assert f.jbt_law(0.5, 2).dtype == np.float64

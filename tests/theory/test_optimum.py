@@ -7,9 +7,10 @@ import pytest
 
 import baselines
 from pull_env import Pool, Prices, Scenario, simulate
-from pull_env.theory.exact import fit, solve
+from pull_env.theory.exact import solve
+from pull_env.theory.exact.solver import fit
+from pull_env.theory.exact.states import Outcome, frame
 from pull_env.theory.optimum import optimise
-from pull_env.theory.states import Outcome, frame
 from tests.oracles.exactness import meets
 
 UNLIMITED = Scenario((Pool(1, 1.0), Pool(1, 2.0)), arrival_rate=2.4, prices=Prices(1.0, 0.05, 0.0))

@@ -21,7 +21,7 @@ from pull_env import (
     Trace,
     simulate,
 )
-from pull_env.theory import formulas, mean_field, predict
+from pull_env.theory import formulas, predict, pull_fluid
 from pull_env.theory.prediction import lower_bounds
 from tests.oracles.exactness import measure, meets
 
@@ -195,8 +195,8 @@ def test_limits_are_above_bounds():
 def test_import_is_light_and_submodules_are_found():
     code = (
         "import sys, pull_env; t = pull_env.theory; assert 'scipy' not in sys.modules; "
-        "t.predict; t.mean_field.pull_fluid; t.formulas; assert 'scipy' not in sys.modules; "
-        "assert not hasattr(t, 'nothing')"
+        "t.predict; t.pull_fluid.pull_fluid; t.formulas; assert 'scipy' not in sys.modules; "
+        "assert not hasattr(t, 'nothing'); assert {'predict', 'exact', 'bounds', 'optimum'} <= set(dir(t))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert mean_field.pull_fluid(EQUAL, 0.5).response == pytest.approx(1.0)
+    assert pull_fluid.pull_fluid(EQUAL, 0.5).response == pytest.approx(1.0)

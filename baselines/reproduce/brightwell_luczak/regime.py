@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pull_env.theory.formulas import equilibrium_length, supermarket_tail
+from pull_env.theory.supermarket import equilibrium_length, supermarket_tail
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from pull_env.simulation.simulate import BATCHES
 from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.statistics import Array, Estimate, Floats, estimate
 from pull_env.theory.exact import solve
-from pull_env.theory.formulas import balanced_response, balanced_tail
+from pull_env.theory.supermarket import balanced_response, balanced_tail
 
 SOURCE = (
     "H. Chen, H.-Q. Ye, Asymptotic optimality of balanced routing, Operations Research 60 (2012), 163-179; "

@@ -19,7 +19,8 @@ from pull_env.simulation.results import Result
 from pull_env.simulation.simulate import simulate
 from pull_env.simulation.statistics import Estimate, estimate, unclaimed
 from pull_env.simulation.warmup import split_relaxation
-from pull_env.theory.mean_field import PullLimit, pull_fluid, pull_many_routers
+from pull_env.theory.pull_fluid import pull_fluid
+from pull_env.theory.pull_mean_field import PullLimit, pull_many_routers
 
 SOURCE = (
     "A. L. Stolyar, Pull-based load distribution among heterogeneous parallel servers: the case of multiple "

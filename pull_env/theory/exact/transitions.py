@@ -23,8 +23,8 @@ from pull_env.policy.policy import (
     Take,
 )
 from pull_env.scenario.scenario import Scenario
-from pull_env.theory.states import Outcome, State, System, came_last, drop, frame, kinds, put, settle
-from pull_env.theory.steps import STEPS
+from pull_env.theory.exact.states import Outcome, State, System, came_last, drop, frame, kinds, put, settle
+from pull_env.theory.exact.steps import STEPS
 
 Counts = tuple[float, ...]  # by MEASURES, of one event
 MEASURES = ("blocked", "waited", "wait", "response", "pull", "remove", "probe")

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csgraph, linalg
 
-Floats = npt.NDArray[np.float64]
+from pull_env.theory.formulas import Floats
+
 S = TypeVar("S", bound=Hashable)
 
 DIRECT = 1_000  # states up to which the equations are factorised whatever their pattern

@@ -11,9 +11,10 @@ import numpy as np
 
 from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.scenario.scenario import Scenario, ScenarioLike, as_scenario
-from pull_env.theory.chain import Chain, Floats, explore, stationary
-from pull_env.theory.states import State, System, starts
-from pull_env.theory.transitions import MEASURES, build, events
+from pull_env.theory.exact.chain import Chain, explore, stationary
+from pull_env.theory.exact.states import State, System, starts
+from pull_env.theory.exact.transitions import MEASURES, build, events
+from pull_env.theory.formulas import Floats
 
 LOST = 1e-12  # probability of being blocked at a cut of an infinite buffer, at most
 FIRST_CUT = 16

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pull_env.policy.policy import Cycle, Inspect, Last, Lookup, Probe, Recall, Send, Take
-from pull_env.theory.states import Outcome, State, System, drop, kinds, put, remember
+from pull_env.theory.exact.states import Outcome, State, System, drop, kinds, put, remember
 
 
 def take(system: System, state: State, router: int, step: Take) -> list[Outcome]:

@@ -1,0 +1,110 @@
+"""PULL and join-below-threshold in a large system with few routers, where no customer waits for a message.
+
+Symbols as in `pull_mean_field`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pull_env.scenario.scenario import Pool
+from pull_env.theory.formulas import Floats, positive, root, stable, whole
+from pull_env.theory.pull_mean_field import PullLimit, shares_and_rates
+
+
+def pull_fluid(pools: Sequence[Pool], load: float, threshold: int = 1) -> PullLimit:
+    """Return the limit of PULL as n grows at fixed R: no customer waits or is blocked (Stolyar 2017).
+
+    Every available server gets customers at rate 1 / I, so x_j = beta_j / (1 + mu_j I) are busy, sum_j mu_j
+    x_j = lambda, E[T] = sum_j x_j / lambda. With one router and threshold r, a server with fewer than r is
+    available (Zhou, Tan and Shroff 2018), and pool j is M/M/1/r of arrival rate 1 / I.
+
+    Args:
+        pools: Of any shares and rates, buffers from the threshold.
+        load: rho, below 1.
+        threshold: r.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    share, rate = shares_and_rates(pools)
+    stable("load", load)
+    whole("threshold", threshold)
+    if any(pool.buffer is not None and pool.buffer < threshold for pool in pools):
+        raise ValueError(f"threshold is {threshold}: it must be at most the least buffer")
+    arrival, powers = load * float(share @ rate), np.arange(threshold + 1)
+
+    def laws(idle: float) -> Floats:
+        exponents = -powers * np.log(rate * idle)[:, None]
+        weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    def excess(log_idle: float) -> float:
+        return float(share * rate @ (1.0 - laws(math.exp(log_idle))[:, 0])) / arrival - 1.0
+
+    # With every idle period above the upper end, too few are busy even of the slowest; below the lower, more
+    # than needed.
+    low = math.log(1.0 - load) / threshold - math.log(rate.max()) - 1.0
+    high = math.log(threshold / load) - math.log(rate.min()) + 1.0
+    idle = math.exp(root(excess, low, high))
+    law = laws(idle)
+    tails = np.cumsum(law[:, ::-1], axis=1)[:, ::-1]
+    p_wait = float(share @ tails[:, 1] - share @ law[:, -1]) / float(share @ (1.0 - law[:, -1]))
+    response = float(share @ tails[:, 1:].sum(axis=1)) / arrival
+    return PullLimit(tuple(tails), response, p_wait, 0.0, 0.0, idle, 1.0 - p_wait, 0.0)
+
+
+def fast_first_response(pools: Sequence[Pool], load: float) -> float:
+    """Return the least mean response without waiting: the fastest servers are all busy (Stolyar 2017).
+
+    sum_j x_j / lambda for the x_j <= beta_j of least sum with sum_j mu_j x_j = lambda.
+
+    Raises:
+        ValueError: If load is not below 1.
+    """
+    share, rate = shares_and_rates(pools)
+    stable("load", load)
+    order = np.argsort(-rate, kind="stable")
+    arrival, served, busy = load * float(share @ rate), 0.0, 0.0
+    for j in order:
+        used = min(float(share[j]), max(arrival - served, 0.0) / float(rate[j]))
+        served, busy = served + used * float(rate[j]), busy + used
+    return busy / arrival
+
+
+def jbt_law(load: float, threshold: int) -> Floats:
+    """Return the law of a queue under join-below-threshold as n grows, one router: M/M/1/r with p_0 = 1 -
+    lambda.
+
+    An available server gets customers at a rate that keeps the busy share at the load; no queue passes r, as
+    the router is never without an available server (Zhou, Tan and Shroff 2018). A larger r is worse here.
+
+    Args:
+        load: lambda at rate 1, below 1.
+        threshold: r; 1 is PULL.
+
+    Returns:
+        (r + 1,) probabilities of 0 to r.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    stable("load", load)
+    whole("threshold", threshold)
+    powers = np.arange(threshold + 1)
+    # The sum of x^k over 0..r is 1 / (1 - lambda): x is above lambda (by little for large r), x^r at most
+    # that sum.
+    low, high = load * (1.0 - 1e-9), (1.0 - load) ** (-1.0 / threshold)
+    ratio = root(lambda x: float(np.sum(x**powers)) * (1.0 - load) - 1.0, low, high * (1.0 + 1e-9))
+    weights = ratio**powers
+    return np.asarray(weights / weights.sum(), np.float64)
+
+
+def jbt_response(load: float, threshold: int, rate: float = 1.0) -> float:
+    """Return the mean response there, the mean of `jbt_law` divided by lambda = rho mu; its errors."""
+    positive(rate=rate)
+    law = jbt_law(load, threshold)
+    return float(law @ np.arange(law.size)) / (load * rate)

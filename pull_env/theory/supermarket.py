@@ -1,0 +1,103 @@
+"""Closed forms for the shortest of d queues in a large system: the supermarket model and balanced routing.
+
+Symbols: rho load, mu rate of one server, u_k share of servers that hold k customers or more.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pull_env.theory.formulas import Floats, mm1_response, positive, stable, whole
+
+NEGLIGIBLE = 1e-18  # of a share of servers
+
+
+def supermarket_tail(load: float, choices: int, levels: int) -> Floats:
+    """Return u_k = rho^((d^k - 1) / (d - 1)) as n grows, each customer at the shortest of d queues.
+
+    On equal servers the d are drawn alike (Vvedenskaya, Dobrushin and Karpelevich 1996; Mitzenmacher 2001).
+    On unequal ones without limit it is the tail in every pool where they are drawn by rate (Chen, Ye 2012).
+
+    Args:
+        load: rho, below 1.
+        choices: d, or c.
+        levels: The greatest k.
+
+    Returns:
+        (levels + 1,) u_0 to u_levels.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    stable("load", load)
+    whole("choices", choices)
+    whole("levels", levels, 0)
+    tail, exponent = np.zeros(levels + 1), 0.0
+    for k in range(levels + 1):
+        tail[k] = math.exp(exponent * math.log(load))
+        if tail[k] == 0.0:
+            break  # before the exponents overflow
+        exponent = exponent * choices + 1.0
+    return tail
+
+
+def supermarket_response(load: float, choices: int, rate: float = 1.0) -> float:
+    """Return the mean response there, the sum of u_k over k >= 1, divided by lambda = rho mu.
+
+    Args:
+        load: rho, below 1.
+        choices: d, or c.
+        rate: mu; the mean rate of a server where rates differ and servers are drawn by rate.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    stable("load", load)
+    positive(rate=rate)
+    if choices == 1:
+        return mm1_response(load) / rate
+    levels = math.ceil(
+        math.log2(2.0 + math.log(NEGLIGIBLE) / math.log(load))
+    )  # 2^k - 1 is the least exponent
+    return float(supermarket_tail(load, choices, levels)[1:].sum()) / (load * rate)
+
+
+def balanced_tail(load: float, choices: int, levels: int) -> Floats:
+    """Return the tail of balanced routing as n grows, which is that of `supermarket_tail` in every pool."""
+    return supermarket_tail(load, choices, levels)
+
+
+def balanced_response(load: float, choices: int, mean_rate: float) -> float:
+    """Return the mean response of balanced routing as n grows (Chen and Ye 2012, Operations Research 60).
+
+    Args:
+        load: rho, below 1.
+        choices: c.
+        mean_rate: Capacity divided by the number of servers.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    return supermarket_response(load, choices, mean_rate)
+
+
+def equilibrium_length(load: float, choices: int) -> int:
+    """Return k = ceil(log(1 / (1 - lambda)) / log d), the length of almost all queues as lambda -> 1, d ->
+    infinity.
+
+    With lambda = 1 - n^-alpha and d = n^beta it is ceil(alpha / beta) (Brightwell and Luczak 2012,
+    arXiv:1201.5523).
+
+    Args:
+        load: lambda at rate 1, below 1.
+        choices: d, at least 2.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    stable("load", load)
+    whole("choices", choices, 2)
+    ratio = -math.log1p(-load) / math.log(choices)
+    return math.ceil(ratio - 1e-9)  # alpha / beta may be whole, and must not be rounded up by its last digit
