@@ -190,7 +190,7 @@ def _publish(found: Sequence[Measurement], folder: Path) -> None:
 
 
 def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
-    from pull_env.reporting.describe import TRACE_NOTE, decimals, growing, run_line, system_line
+    from pull_env.reporting.describe import TRACE_NOTE, decimals, growth_line, run_line, system_line
     from pull_env.scenario.trace import skipped
     from pull_env.simulation.warmup import warmup_customers
     from pull_env.theory.prediction import lower_bounds, predict
@@ -200,7 +200,7 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     out.print(system_line(scenario))
     out.print(f"{run_line([result])}; {result.seconds:.1f} s")
     if not result.stable:
-        out.print(f"Unstable: {growing(scenario, result.growth)}; no mean is claimed.", style="red")
+        out.print(f"Unstable: {growth_line(scenario, result.growth)}; no mean is claimed.", style="red")
         settled = warmup_customers(scenario, policy)
         if result.warmup < settled and scenario.replay is None:
             out.print(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.general.figure import Row
-from pull_env.reporting.describe import shown
+from pull_env.reporting.describe import plus_minus
 from pull_env.simulation.statistics import Estimate, estimate
 
 
@@ -38,7 +38,7 @@ def cost(found: Row) -> Estimate | None:
 def cell(found: Row) -> str:
     """Return a cost as a cell of a table."""
     value = cost(found)
-    return "unstable" if value is None else shown(value)
+    return "unstable" if value is None else plus_minus(value)
 
 
 def at_price(found: Row, price: float) -> Row:

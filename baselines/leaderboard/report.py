@@ -1,9 +1,9 @@
-"""The leaderboard's tables: scores with intervals, the cheapest first."""
+"""The leaderboard's tables: policies on a scenario, the cheapest first, with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from rich import box
@@ -16,9 +16,9 @@ from pull_env.reporting.describe import (
     TRACE_NOTE,
     bound_line,
     decimals,
-    growing,
+    growth_line,
+    plus_minus,
     run_line,
-    shown,
     system_line,
 )
 from pull_env.scenario.scenario import Scenario
@@ -27,52 +27,29 @@ from pull_env.simulation.statistics import Estimate, estimate, paired
 from pull_env.theory.prediction import Prediction, predict
 
 THEORY_NOTE = (
-    "Theory of the column before it: exact for this system, or the limit as n grows, pools in proportion; "
-    "nothing where none is known."
+    "Theory refers to the column before it: exact for this system, or the limit as n grows, pools in "
+    "proportion; empty where none is known."
 )
-BY_THEORY = {"wait": "wait", "P(block)": "p_block"}  # columns that theory stands beside, and its measures
-
-
-@dataclass(frozen=True)
-class Score:
-    """What a policy reached on a scenario over all seeds.
-
-    No mean is claimed where it is unstable.
-
-    Attributes:
-        policy: The policy.
-        unstable: Which pools grow, and how fast; empty where every run was stable.
-        cost: Cost an arriving customer.
-        wait: Time in queue of an accepted customer.
-        p_wait: Share of accepted customers that wait.
-        p_block: Share of arrivals that are blocked.
-        messages: Messages an arriving customer, by kind and in total.
-    """
-
-    policy: Policy
-    unstable: str
-    cost: Estimate
-    wait: Estimate
-    p_wait: Estimate
-    p_block: Estimate
-    messages: dict[str, Estimate]
+THEORY_OF = {"wait": "wait", "P(block)": "p_block"}  # measures of theory by column
 
 
 @dataclass(frozen=True)
 class Board:
-    """The scores of policies on one scenario, and how they were measured.
+    """The results of policies on one scenario, and how they were measured.
 
     Attributes:
         scenario: The scenario.
-        scores: Stable ones by cost, then the unstable ones.
+        results: Policies with their results over all seeds: stable ones by cost, then the unstable ones.
         run: One line: customers, warm-up, replications, seeds.
-        seconds: Wall time of all runs.
     """
 
     scenario: Scenario
-    scores: tuple[Score, ...]
+    results: tuple[tuple[Policy, Result], ...]
     run: str
-    seconds: float
+
+    def select(self, *, stable: bool) -> list[tuple[Policy, Result]]:
+        """Return the stable or the unstable policies with their results."""
+        return [(policy, result) for policy, result in self.results if result.stable == stable]
 
 
 def board(scenario: Scenario, results: Sequence[tuple[Policy, Sequence[Result]]]) -> Board:
@@ -82,85 +59,91 @@ def board(scenario: Scenario, results: Sequence[tuple[Policy, Sequence[Result]]]
         scenario: The scenario.
         results: Policies, each with its results by seed; the seeds are the same for all.
     """
-    scores = [score(scenario, policy, runs) for policy, runs in results]
-    runs = [run for _, runs in results for run in runs]
-    return Board(
-        scenario,
-        tuple(sorted(scores, key=lambda s: (bool(s.unstable), s.cost.mean if not s.unstable else 0.0))),
-        run_line(runs),
-        sum(run.seconds for run in runs),
+    pooled = [(policy, pool_seeds(runs)) for policy, runs in results]
+    pooled.sort(key=lambda entry: (not entry[1].stable, entry[1].cost.mean if entry[1].stable else 0.0))
+    return Board(scenario, tuple(pooled), run_line([run for _, runs in results for run in runs]))
+
+
+def pool_seeds(runs: Sequence[Result]) -> Result:
+    """Return one result from the replications of all seeds.
+
+    It is unstable if one of them is, and without quantiles, which cannot be pooled.
+    """
+
+    def pool(*values: Estimate) -> Estimate:
+        samples = np.concatenate([value.samples for value in values])
+        return estimate(samples) if samples.size else values[0]
+
+    first = runs[0]
+    estimates = [f.name for f in fields(first) if isinstance(getattr(first, f.name), Estimate)]
+    return replace(
+        first,
+        **{name: pool(*(getattr(run, name) for run in runs)) for name in estimates},
+        busy=tuple(map(pool, *(run.busy for run in runs))),
+        messages={kind: pool(*(run.messages[kind] for run in runs)) for kind in first.messages},
+        wait_quantiles={},
+        stable=all(run.stable for run in runs),
+        growth=tuple(np.mean([run.growth for run in runs], axis=0).tolist()),
+        customers=sum(run.customers for run in runs),
+        replications=sum(run.replications for run in runs),
+        seconds=sum(run.seconds for run in runs),
     )
 
 
-def score(scenario: Scenario, policy: Policy, runs: Sequence[Result]) -> Score:
-    """Return the score of a policy: the replications of all seeds are taken together."""
-
-    def pooled(measure: Callable[[Result], Estimate]) -> Estimate:
-        samples = np.concatenate([measure(run).samples for run in runs])
-        return estimate(samples) if samples.size else measure(runs[0])
-
-    growth = np.mean([run.growth for run in runs], axis=0).tolist()
-    return Score(
-        policy,
-        "" if all(run.stable for run in runs) else growing(scenario, growth),
-        pooled(lambda run: run.cost),
-        pooled(lambda run: run.wait),
-        pooled(lambda run: run.p_wait),
-        pooled(lambda run: run.p_block),
-        {kind: pooled(lambda run, kind=kind: run.messages[kind]) for kind in (*KINDS, "total")},  # type: ignore[misc]
-    )
-
-
-def predicted(theory: Prediction, title: str, value: Estimate) -> str:
-    """Return theory for a column, to the digits of its value; or nothing."""
-    if BY_THEORY[title] not in theory:
+def theory_cell(theory: Prediction, title: str, value: Estimate) -> str:
+    """Return what theory predicts for a column, to the digits of `value`; empty if unknown."""
+    if THEORY_OF[title] not in theory:
         return ""
-    found = theory[BY_THEORY[title]]
-    return f"{found.value:.{decimals(value)}f} {found.kind}"
+    prediction = theory[THEORY_OF[title]]
+    return f"{prediction.value:.{decimals(value)}f} {prediction.kind}"
 
 
 def table(board: Board) -> RenderableType:
-    """Return a scenario's table with notes; columns of zeros are left out."""
+    """Return a scenario's table with its notes; columns of zeros are left out."""
     prices = board.scenario.prices
-    columns: dict[str, Callable[[Score], Estimate]] = {
-        "wait": lambda s: s.wait,
-        "P(wait)": lambda s: s.p_wait,
-        "P(block)": lambda s: s.p_block,
-        **{kind: lambda s, kind=kind: s.messages[kind] for kind in KINDS},  # type: ignore[misc]
-        "messages": lambda s: s.messages["total"],
+    columns: dict[str, Callable[[Result], Estimate]] = {
+        "wait": lambda r: r.wait,
+        "P(wait)": lambda r: r.p_wait,
+        "P(block)": lambda r: r.p_block,
+        **{kind: lambda r, kind=kind: r.messages[kind] for kind in KINDS},  # type: ignore[misc]
+        "messages": lambda r: r.messages["total"],
     }
-    stable = [score for score in board.scores if not score.unstable]
-    unstable = [score for score in board.scores if score.unstable]
+    stable, unstable = board.select(stable=True), board.select(stable=False)
     used = {
-        title: of
-        for title, of in columns.items()
-        if title in ("wait", "messages") or any(of(score).mean for score in stable)
+        title: measure
+        for title, measure in columns.items()
+        if title in ("wait", "messages") or any(measure(result).mean for _, result in stable)
     }
-    known = [predict(board.scenario, score.policy) or {} for score in stable]
-    told = {title for title in used if any(BY_THEORY.get(title) in theory for theory in known)}
+    predictions = [predict(board.scenario, policy) or {} for policy, _ in stable]
+    with_theory = {title for title in used if any(THEORY_OF.get(title) in theory for theory in predictions)}
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     grid.add_column("policy", no_wrap=True)
     for title in ("cost", "above the best", *used):
         grid.add_column(title, justify="right")
-        if title in told:
+        if title in with_theory:
             grid.add_column("theory", justify="right")
-    for place, (score, theory) in enumerate(zip(stable, known, strict=True)):
-        cells = [shown(score.cost), "best" if place == 0 else shown(paired(score.cost, stable[0].cost))]
-        for title, of in used.items():
-            cells += [shown(of(score)), *([predicted(theory, title, of(score))] if title in told else [])]
-        grid.add_row(score.policy.name, *cells)
-    for score in unstable:
-        dashes = 1 + len(used) + len(told)
-        grid.add_row(score.policy.name, Text("unstable", "red"), *("-" for _ in range(dashes)))
+    for place, ((policy, result), theory) in enumerate(zip(stable, predictions, strict=True)):
+        above = "best" if place == 0 else plus_minus(paired(result.cost, stable[0][1].cost))
+        cells = [plus_minus(result.cost), above]
+        for title, measure in used.items():
+            value = measure(result)
+            cells += [
+                plus_minus(value),
+                *([theory_cell(theory, title, value)] if title in with_theory else []),
+            ]
+        grid.add_row(policy.name, *cells)
+    for policy, _ in unstable:
+        dashes = 1 + len(used) + len(with_theory)
+        grid.add_row(policy.name, Text("unstable", "red"), *("-" for _ in range(dashes)))
     notes = [
-        f"{board.run}; {board.seconds:.1f} s",
-        f"Cost an arriving customer = {prices.wait:g} x wait + {prices.message:g} x messages"
-        f"{'' if board.scenario.unlimited else f' + {prices.block:g} x blocked'}. ± are intervals of 95 %; "
+        f"{board.run}; {sum(result.seconds for _, result in board.results):.1f} s",
+        f"Cost per arriving customer = {prices.wait:g} x wait + {prices.message:g} x messages"
+        f"{'' if board.scenario.unlimited else f' + {prices.block:g} x blocked'}. ± marks 95 % intervals; "
         "'above the best' is paired over common random numbers.",
         *([TRACE_NOTE] if board.scenario.replay else []),
-        *([THEORY_NOTE] if told else []),
+        *([THEORY_NOTE] if with_theory else []),
         *bound_line(board.scenario),
-        *(f"{score.policy.name} is unstable: {score.unstable}." for score in unstable),
+        *(f"{policy.name} is unstable: {growth_line(board.scenario, r.growth)}." for policy, r in unstable),
     ]
     heading = Text.assemble((board.scenario.name, "bold"), f": {system_line(board.scenario)}")
     return Group(heading, grid, Text("\n".join(notes), "dim"), Text())

@@ -38,7 +38,7 @@ def tuned(scenario: Scenario) -> Policy | None:
     return load_policy(path) if about["scenario"]["sha256"] == scenario.digest else None
 
 
-def tuned_or_refused(scenario: Scenario) -> Policy:
+def require_tuned(scenario: Scenario) -> Policy:
     """Return the policy tuned for `scenario`.
 
     Raises:

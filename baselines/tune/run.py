@@ -17,7 +17,7 @@ from tyro.conf import FlagCreatePairsOff
 from baselines.tune.race import Log, Plan, choose, race
 from pull_env.policy.policy import Policy, without_none
 from pull_env.reporting.console import command_line, console, exit_status
-from pull_env.reporting.describe import shown
+from pull_env.reporting.describe import plus_minus
 from pull_env.reporting.rows import provenance
 from pull_env.reporting.run_folder import write_text
 from pull_env.scenario.scenario import load_scenario, scenario_names
@@ -167,10 +167,8 @@ def tune(args: Args, command: str) -> int:
             return 130
         path = log.path.with_suffix(".toml")
         write_text(path, as_toml(log, winner, result, command))
-        sent = shown(result.messages["total"])
-        out.print(
-            f"{log.scenario.name}: cost {shown(result.cost)}, wait {shown(result.wait)}, messages {sent}"
-        )
+        cost, wait, messages = map(plus_minus, (result.cost, result.wait, result.messages["total"]))
+        out.print(f"{log.scenario.name}: cost {cost}, wait {wait}, messages {messages}")
         out.print("Written:", path, log.path)
     return 0
 

@@ -44,7 +44,7 @@ def as_policy(source: PolicyLike, scenario: Scenario | None = None) -> Policy:
     if source == "tuned":
         if scenario is None:
             raise PolicyError("policy is 'tuned': each preset has its own, so it needs the scenario")
-        policy: Policy = baselines.policies.tuned.tuned_or_refused(scenario)
+        policy: Policy = baselines.policies.tuned.require_tuned(scenario)
         return policy
     policy = baselines.make(os.fspath(source))
     return policy

@@ -1,4 +1,4 @@
-"""What the command lines share: a console for tables, and exit statuses."""
+"""Shared by all commands: a console for tables, and exit statuses."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def command_line(words: Sequence[str]) -> str:
-    """Return a Python command line, without the path of the interpreter."""
+    """Return the command that calls Python with `words`, without the path of Python."""
     return shlex.join(["python", *words])
 
 
 def console() -> Console:
-    """Return a console on standard output, 200 columns wide in a pipe."""
+    """Return a console on standard output; files and pipes get wide, unwrapped lines."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 200
@@ -26,9 +26,9 @@ def console() -> Console:
 
 
 def exit_status(work: Callable[[], int]) -> int:
-    """Run a command and return its exit status.
+    """Do a command's work and return its exit status.
 
-    An error is one sentence on standard error, and status 2.
+    An error that the user can correct is one sentence on standard error, and status 2.
     """
     try:
         status = work()
@@ -37,7 +37,7 @@ def exit_status(work: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130  # 128 + SIGINT, as from a shell
-    except BrokenPipeError:  # the reader, `head` perhaps, has what it wanted
+    except BrokenPipeError:  # the reader, perhaps `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more
         return 1
     except (ValueError, OSError, MemoryError) as error:

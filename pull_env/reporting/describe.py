@@ -1,4 +1,4 @@
-"""One-line descriptions of systems, runs and estimates."""
+"""One-line descriptions of systems, runs and estimates, for tables and figures."""
 
 from __future__ import annotations
 
@@ -20,22 +20,27 @@ TRACE_NOTE = (
 )
 
 
-def growing(scenario: Scenario, growth: Sequence[float]) -> str:
-    """Say which pools grow and how fast; pools with buffers cannot."""
+def growth_line(scenario: Scenario, growth: Sequence[float]) -> str:
+    """Return which pools grow and how fast; those with a buffer limit cannot.
+
+    Args:
+        scenario: The system.
+        growth: (J,) customers per time unit by which each pool grows.
+    """
     unlimited = {j: growth[j] for j, pool in enumerate(scenario.pools) if pool.buffer is None}
     fastest = max(unlimited.values())
-    if fastest <= 0.0:  # too short a run to see it, but it must come
-        return f"the load is {scenario.nominal_load:g}, so the queues grow for ever"
+    if fastest <= 0.0:  # the run was too short to see it
+        return f"the load is {scenario.nominal_load:g}, not below 1"
     return " and ".join(
         f"pool {j} ({scenario.pools[j].size} servers at rate {scenario.pools[j].rate:g}) "
-        f"grows by {grown:.3g} customers per time unit"
-        for j, grown in unlimited.items()
-        if grown > fastest / 10
+        f"grows by {rate:.3g} customers per time unit"
+        for j, rate in unlimited.items()
+        if rate > fastest / 10
     )
 
 
-def shown(value: Estimate) -> str:
-    """Return an estimate as `mean ± half width`, to two digits of the latter."""
+def plus_minus(value: Estimate) -> str:
+    """Return an estimate as `mean ± half width`, the latter with two digits."""
     if not math.isfinite(value.mean):
         return "-"
     half = value.half_width() if value.error > 0 else 0.0
@@ -44,7 +49,7 @@ def shown(value: Estimate) -> str:
 
 
 def decimals(value: Estimate) -> int:
-    """Return the decimals to show: two digits of the half width."""
+    """Return the decimal places at which the half width of an interval has two digits."""
     half = value.half_width() if value.error > 0 else 0.0
     if not 0.0 < half < math.inf:
         return 4
@@ -52,18 +57,18 @@ def decimals(value: Estimate) -> int:
 
 
 def system_line(scenario: Scenario) -> str:
-    """Return what is simulated, in a line."""
+    """Return a system in one line: servers, pools, routers, load, workload."""
     routers = f"R = {scenario.routers} router{'s' if scenario.routers > 1 else ''}"
-    skewed = " with unequal shares" if isinstance(scenario.shares, tuple) else ""
-    special = workload_line(scenario)
+    shares = " with unequal shares" if isinstance(scenario.shares, tuple) else ""
+    workload = workload_line(scenario)
     return (
-        f"n = {scenario.servers} servers ({pools_line(scenario)}), {routers}{skewed}, "
-        f"load {scenario.nominal_load:g}{special and '; '}{special}"
+        f"n = {scenario.servers} servers ({pools_line(scenario)}), {routers}{shares}, "
+        f"load {scenario.nominal_load:g}{workload and '; '}{workload}"
     )
 
 
 def workload_line(scenario: Scenario) -> str:
-    """Return in a line what is not Poisson, exponential or fixed shares."""
+    """Return what differs from Poisson arrivals and exponential service."""
     service, arrivals = scenario.service, scenario.arrivals
     parts = []
     if isinstance(arrivals, Renewal):
@@ -85,47 +90,45 @@ def workload_line(scenario: Scenario) -> str:
 
 
 def _parameters(part: object) -> str:
-    """Return the fields of a part of a scenario, in brackets."""
-    given = {each.name: getattr(part, each.name) for each in fields(part) if each.init}  # type: ignore[arg-type]
-    return _in_brackets(given)
+    """Return the fields of a part of a scenario in parentheses."""
+    return _in_parentheses({f.name: getattr(part, f.name) for f in fields(part) if f.init})  # type: ignore[arg-type]
 
 
 def _changed(part: object) -> str:
-    """Return the fields that differ from their defaults, in brackets."""
-    given = {each.name: getattr(part, each.name) for each in fields(part)}  # type: ignore[arg-type]
-    usual = {each.name: each.default for each in fields(part)}  # type: ignore[arg-type]
-    return _in_brackets({name: value for name, value in given.items() if value != usual[name]})
+    """Return the fields of a part of a scenario that differ from their defaults."""
+    values = {f.name: (getattr(part, f.name), f.default) for f in fields(part)}  # type: ignore[arg-type]
+    return _in_parentheses({name: value for name, (value, default) in values.items() if value != default})
 
 
-def _in_brackets(given: dict[str, Any]) -> str:
-    texts = [f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in given.items() if v is not None]
+def _in_parentheses(values: dict[str, Any]) -> str:
+    texts = [f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in values.items() if v is not None]
     return f" ({', '.join(texts)})" if texts else ""
 
 
 def pools_line(scenario: Scenario) -> str:
-    """Return the pools in a line."""
+    """Return the pools in one line."""
     limits = ("" if pool.buffer is None else f" with buffer {pool.buffer}" for pool in scenario.pools)
     pools = zip(scenario.pools, limits, strict=True)
     return ", ".join(f"{pool.size} at rate {pool.rate:g}{limit}" for pool, limit in pools)
 
 
 def run_line(runs: Sequence[Result]) -> str:
-    """Return in a line: customers, replications, warm-up, seeds."""
+    """Return customers, replications, warm-up and seeds of runs on a scenario."""
     warmups = sorted({run.warmup for run in runs})
     warmup = " or ".join(f"{w:,}" for w in warmups[:1] + warmups[1:][-1:])
     seeds = sorted({run.seed for run in runs})
-    each, several = (" a seed", "s") if len(seeds) > 1 else ("", "")
+    per_seed, plural = (" per seed", "s") if len(seeds) > 1 else ("", "")
     return (
-        f"{runs[0].customers:,} customers{each} over {runs[0].replications} replications, "
-        f"each after a warm-up of {warmup}; seed{several} {', '.join(map(str, seeds))}"
+        f"{runs[0].customers:,} customers{per_seed} over {runs[0].replications} replications, "
+        f"each after a warm-up of {warmup}; seed{plural} {', '.join(map(str, seeds))}"
     )
 
 
 def bound_line(scenario: Scenario) -> list[str]:
-    """Return what no policy can beat, in a line, by pooling all servers into one."""
-    known = lower_bounds(scenario)
-    if math.isinf(known["wait"].value):
+    """Return what no policy can beat: all servers pooled into one; [] if unknown."""
+    bounds = lower_bounds(scenario)
+    if math.isinf(bounds["wait"].value):
         return []
-    what = {"mean wait": known["wait"].value, "P(block)": known["p_block"].value}
-    least = [f"a {name} below {value:.3g}" for name, value in what.items() if value > 0]
+    values = {"mean wait": bounds["wait"].value, "P(block)": bounds["p_block"].value}
+    least = [f"a {name} below {value:.3g}" for name, value in values.items() if value > 0]
     return [f"No policy has {' or '.join(least)} (all servers pooled into one)."] if least else []

@@ -1,6 +1,6 @@
-"""Rows: what was measured, on what, with what, where; one JSON per line.
+"""Rows: what was measured, on what, by what and where; one JSON object per line.
 
-Keys are sorted, so that rows can be compared as text, and nothing is ever NaN: what is not known is null.
+Keys are sorted, so that rows can be compared as text; unknown values are null, never NaN.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ PACKAGES_IF_LOADED = {  # distribution by module
 
 @dataclass(frozen=True)
 class Network:
-    """Where the network of a learned policy comes from.
+    """The origin of the network of a learned policy.
 
     Attributes:
-        sha256: Of its weights, in hexadecimal.
-        training_seed: The seed it was trained with; None: not known.
+        sha256: Digest of its weights, in hexadecimal.
+        training_seed: The seed it was trained with; None: unknown.
     """
 
     sha256: str
@@ -71,15 +71,15 @@ def row(
     workers: int | None = None,
     network: Network | None = None,
 ) -> dict[str, Any]:
-    """Return everything that is known about a run, as plain JSON values.
+    """Return a run with its provenance as plain JSON values.
 
     Args:
-        scenario: What was simulated.
-        policy: What its routers followed.
-        result: What was measured.
+        scenario: The system simulated.
+        policy: The policy of its routers.
+        result: The measurements.
         command: The command line that ran it.
         workers: As given to `simulate`.
-        network: The network of an agent that is no `Policy`; None: that of the policy, if it has one.
+        network: The network of an agent that is not a `Policy`; None: that of the policy, if it has one.
     """
     if network is None and policy.network is not None:
         network = Network(policy.network.digest, policy.network.training_seed)
@@ -93,15 +93,12 @@ def row(
         "measures": {name: measured[name] for name in MEASURES},
         "stable": result.stable,
         "growth": measured["growth"],
-        "speed": {
-            "seconds": result.seconds,
-            "customers_per_second": simulated / result.seconds,
-        },  # warm-up too
+        "speed": {"seconds": result.seconds, "customers_per_second": simulated / result.seconds},
     }
 
 
 def provenance(command: str, threads: int) -> dict[str, Any]:
-    """Return when, with what and where something was measured."""
+    """Return time, package, command, machine and versions of a measurement."""
     return {
         "schema": SCHEMA,
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -113,7 +110,7 @@ def provenance(command: str, threads: int) -> dict[str, Any]:
 
 
 def scenario_content(scenario: Scenario) -> dict[str, Any]:
-    """Return what a row says of a scenario."""
+    """Return the part of a row that describes a scenario."""
     return {
         "name": scenario.name,
         "version": scenario.version,
@@ -123,7 +120,7 @@ def scenario_content(scenario: Scenario) -> dict[str, Any]:
 
 
 def policy_content(policy: Policy) -> dict[str, Any]:
-    """Return what a row says of a policy."""
+    """Return the part of a row that describes a policy."""
     return {"name": policy.name, "content": policy.to_dict(), "sha256": policy.digest}
 
 
@@ -133,7 +130,7 @@ def to_line(content: Mapping[str, Any]) -> str:
 
 
 def write_rows(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Append rows to a file, which is created if needed.
+    """Append `rows` to a file, which is created if necessary.
 
     Raises:
         OSError: The file cannot be written.
@@ -144,15 +141,13 @@ def write_rows(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) 
     with path.open("ab+") as file:
         if file.tell():
             file.seek(-1, os.SEEK_END)
-            if (
-                file.read(1) != b"\n"
-            ):  # a run that was killed may have left half a line: it must not spoil ours
+            if file.read(1) != b"\n":  # a killed run may have left half a line
                 lines = "\n" + lines
         file.write(lines.encode())
 
 
 def replace_rows(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Replace the rows of a file; the old ones stay until the new are complete."""
+    """Replace the rows of a file; earlier ones stay until the new ones are complete."""
     with replacing(Path(path)) as (draft,):
         write_rows(draft, rows)
 
@@ -161,7 +156,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Return the rows in a file, in order; blank lines are skipped.
 
     Raises:
-        ValueError: The file cannot be read, or a line holds no row; the message names the file and the line.
+        ValueError: The file cannot be read, or a line is not a row; the message names file and line.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
@@ -172,26 +167,23 @@ def read_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     return [_parse(line, f"{os.fspath(path)}, line {k}") for k, line in enumerate(lines, 1) if line.strip()]
 
 
-def _parse(line: str, place: str) -> dict[str, Any]:
+def _parse(line: str, position: str) -> dict[str, Any]:
     try:
         content = json.loads(line)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{place}: not valid JSON: {error}") from None
+        raise ValueError(f"{position}: not valid JSON: {error}") from None
     if not isinstance(content, dict):
-        raise ValueError(f"{place}: a row is a JSON object, but this is {line[:40]!r}")
+        raise ValueError(f"{position}: a row is a JSON object, but this is {line[:40]!r}")
     if content.get("schema") != SCHEMA:
-        raise ValueError(f"{place}: schema is {content.get('schema')!r}: this version reads {SCHEMA}")
+        raise ValueError(f"{position}: schema is {content.get('schema')!r}: this version reads {SCHEMA}")
     return content
 
 
-@cache  # the state of the sources when they were loaded, not what becomes of them during the run
+@cache  # the state of the sources when they were loaded, not later in the run
 def checkout(folder: Path) -> dict[str, str | bool | None]:
-    """Return the git commit of `folder`, and whether its tree is clean.
-
-    None where it is not a checkout.
-    """
+    """Return the git commit of `folder` and whether it is clean; None: no checkout."""
     unknown: dict[str, str | bool | None] = {"commit": None, "clean": None}
-    if not (folder / ".git").exists():  # a package installed inside someone else's checkout is not theirs
+    if not (folder / ".git").exists():  # it may be installed inside a checkout of something else
         return unknown
     try:
         commit = _git(folder, "rev-parse", "HEAD").strip()
@@ -218,16 +210,16 @@ def machine() -> dict[str, Any]:
 
 def _processor() -> str:
     """Return the model of the processor; on Linux only the kernel's list names it."""
-    listed = Path("/proc/cpuinfo")
-    if listed.is_file():
-        for line in listed.read_text(encoding="utf-8", errors="replace").splitlines():
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of packages that results depend on, if loaded."""
+    """Return the versions of packages that results depend on; heavy ones if loaded."""
     loaded = [package for module, package in PACKAGES_IF_LOADED.items() if module in sys.modules]
     return {package: version(package) for package in (*PACKAGES, *loaded)}
 

@@ -1,10 +1,10 @@
-"""The folder of a run: file names, where it is, and atomic writes.
+"""The folder of a run: its place, the names of its files, and atomic writes.
 
-| file | what is in it |
+| file | content |
 |---|---|
-| `policy.toml` | the policy that was found or learned; the weights of a network beside it, `.safetensors` |
-| `config.json` | what was asked for, the command, the time, the versions, the seconds it took |
-| `training.json` | the same of a router that is kept among the trained ones |
+| `policy.toml` | the policy found or learned; weights of a network beside it, in `policy.safetensors` |
+| `config.json` | arguments, command, time, versions, duration |
+| `training.json` | the same, of a router kept in `agents/zoo/trained/` |
 | `start.toml` | the policy that the search or the training began with |
 | `curve.jsonl` | a row per evaluation |
 | `rows.jsonl` | a row per measurement, see `rows` |
@@ -26,10 +26,10 @@ START, CURVE, ROWS = "start.toml", "curve.jsonl", "rows.jsonl"
 
 
 def choose_folder(out: Path | None, name: str, began: datetime) -> Path:
-    """Return the folder of a new run: `out`, or one in `runs` by name and time.
+    """Return the folder of a new run: `out`, or one in `runs/` by name and time.
 
     Raises:
-        ValueError: It exists already.
+        ValueError: It already exists.
     """
     folder = out or Path("runs") / f"{name}-{began.strftime('%Y%m%d-%H%M%S')}"
     if folder.exists():
@@ -39,9 +39,9 @@ def choose_folder(out: Path | None, name: str, began: datetime) -> Path:
 
 @contextmanager
 def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
-    """Yield a draft beside each of `paths`; at the end the drafts replace them.
+    """Yield a draft path beside each of `paths`; at the end the drafts replace them.
 
-    After an error or an interruption all earlier files are as they were, and no draft is left.
+    After an error or an interruption earlier files are unchanged, and no draft is left.
     """
     drafts = tuple(path.with_name(f".{path.stem}.unfinished{path.suffix}") for path in paths)
     try:
@@ -60,7 +60,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write sorted JSON; an earlier file stays until the new one is complete."""
+    """Write a JSON file with sorted keys, as `write_text` does."""
     write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
 

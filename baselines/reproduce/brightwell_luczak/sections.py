@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from baselines.reproduce.common.criteria import above, falls, rises, together
 from baselines.reproduce.common.study import Row, Section, value
-from pull_env.reporting.describe import shown
+from pull_env.reporting.describe import plus_minus
 from pull_env.simulation.statistics import Estimate, from_error
 
 FEW = 0.01  # longer queues expected in the limit, of all n, below which none should be seen
@@ -112,7 +112,7 @@ def _one_length(rows: Sequence[Row]) -> Section:
             (
                 *_place(row),
                 f"{row['scenario']['content']['load']:.5f}",
-                shown(value(row, "share")),
+                plus_minus(value(row, "share")),
                 f"{row['extra']['limit share']:.4f}",
                 f"{row['extra']['bound']:.4f}" if row in told else "-",
             )
@@ -141,10 +141,10 @@ def _longer_table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     return [
         (
             *_place(row),
-            shown(value(row, "longer")),
+            plus_minus(value(row, "longer")),
             f"{row['extra']['limit longer']:.3g}",
             f"{_expected(row):.2g}",
-            shown(value(row, "some longer")),
+            plus_minus(value(row, "some longer")),
             f"{row['extra']['longest']:.0f}",
         )
         for row in rows
@@ -221,11 +221,11 @@ def _time(rows: Sequence[Row]) -> Section:
     table = [
         (
             *_place(row),
-            shown(value(row, "length")),
-            shown(value(row, "time")),
+            plus_minus(value(row, "length")),
+            plus_minus(value(row, "time")),
             f"{row['extra']['excess']:.1f}",
             f"{row['extra']['time scale']:.4g}",
-            shown(ratio(row)),
+            plus_minus(ratio(row)),
         )
         for ladder in timed.values()
         for row in ladder

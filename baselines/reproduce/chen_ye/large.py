@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from baselines.reproduce.common.criteria import counted, together, yes
 from baselines.reproduce.common.heavy_traffic import LOOKS, REPLICATIONS, holds, joint, select
 from baselines.reproduce.common.study import Row, Section, value
-from pull_env.reporting.describe import shown
+from pull_env.reporting.describe import plus_minus
 from pull_env.simulation.simulate import BATCHES
 
 LEAST = 5e-4  # share of queues down to which tails are compared: rarer ones are a handful in a snapshot
@@ -45,7 +45,7 @@ def _response(rows: Sequence[Row]) -> Section:
         largest = mine[max(mine)]
         theory = largest["extra"]["limit response"]
         decided.append(holds(value(largest, "response"), theory, level))
-        cells = [shown(value(mine[n], "response")) if n in mine else "" for n in ns]
+        cells = [plus_minus(value(mine[n], "response")) if n in mine else "" for n in ns]
         table.append([str(c), *cells, f"{theory:.6f}", yes(decided[-1])])
     return Section(
         "In large systems: the mean response",
@@ -77,7 +77,7 @@ def _tail(rows: Sequence[Row]) -> Section:
         theory = row["extra"][f"limit u_{k}"]
         held = together([holds(slow, theory, level), holds(fast, theory, level), holds(gap, 0.0, level)])
         decided.append(held if row["stable"] else None)
-        numbers = [*map(shown, (slow, fast, gap)), f"{theory:.6f}"]
+        numbers = [*map(plus_minus, (slow, fast, gap)), f"{theory:.6f}"]
         table.append([str(row["point"]["c"]), str(k), *numbers, yes(decided[-1])])
     return Section(
         "In large systems: the same tail in every pool",

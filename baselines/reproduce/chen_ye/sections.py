@@ -21,7 +21,7 @@ from baselines.reproduce.common.heavy_traffic import (
     select,
 )
 from baselines.reproduce.common.study import Row, Section, value
-from pull_env.reporting.describe import pools_line, shown
+from pull_env.reporting.describe import plus_minus, pools_line
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.simulate import BATCHES
 from pull_env.simulation.statistics import Estimate, from_error
@@ -83,7 +83,7 @@ def _by_load(
     loads = sorted({row["point"]["load"] for row in select(rows, experiment="heavy")})
     table = []
     for (k, c), said in last.items():
-        cells = {row["point"]["load"]: shown(value(row, name)) for row in heavy(rows, k, c)}
+        cells = {row["point"]["load"]: plus_minus(value(row, name)) for row in heavy(rows, k, c)}
         table.append([str(k), str(c), *(cells.get(load, "") for load in loads), *said])
     return ["K", "c", *(f"rho = {load:g}" for load in loads), *names], table
 
@@ -96,7 +96,7 @@ def _exact(rows: Sequence[Row]) -> Section:
     table = [
         (
             *(str(row["point"][name]) for name in ("K", "c", "load")),
-            shown(value(row, "scaled")),
+            plus_minus(value(row, "scaled")),
             f"{row['extra']['exact']:.6f}",
         )
         for row in found
@@ -120,7 +120,7 @@ def _optimal(rows: Sequence[Row]) -> Section:
     found = limits(rows, "scaled")
     level = joint(len(found))
     decided = {key: is_one(mine, level) for key, mine in found.items()}
-    last = {key: (shown(mine), "1", yes(decided[key])) for key, mine in found.items()}
+    last = {key: (plus_minus(mine), "1", yes(decided[key])) for key, mine in found.items()}
     header, table = _by_load(rows, "scaled", last, "limit, fitted", "limit, theory", "met")
     return Section(
         "The limit is 1 for every c from 2 on",
@@ -141,7 +141,7 @@ def _pools(rows: Sequence[Row]) -> Section:
     found = limits(rows, "pool 0")
     level = joint(len(found))
     decided = {key: within(_widened(mine, level), 1.0, EVEN) for key, mine in found.items()}
-    last = {key: (shown(mine), "1", yes(decided[key])) for key, mine in found.items()}
+    last = {key: (plus_minus(mine), "1", yes(decided[key])) for key, mine in found.items()}
     header, table = _by_load(rows, "pool 0", last, "limit, fitted", "limit, theory", "met")
     return Section(
         "Slow and fast servers hold as many customers",
@@ -214,7 +214,7 @@ def _spread(rows: Sequence[Row], name: str, theory: float, heading: str, claim: 
             decided[k, c] = False if risen else above(_widened(power, level), FALL * theory)
     last = {
         key: (
-            shown(mine),
+            plus_minus(mine),
             "0" if key[1] == 1 else f"{theory:g}",
             yes(decided[key]) if key in decided else "",
         )

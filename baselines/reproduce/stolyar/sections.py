@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from baselines.reproduce.common.criteria import together, vanishing, within
 from baselines.reproduce.common.study import Row, Section, recalled, value
-from pull_env.reporting.describe import shown
+from pull_env.reporting.describe import plus_minus
 from pull_env.simulation.statistics import Estimate, from_error
 
 SYSTEMS = {
@@ -67,7 +67,7 @@ def routers(rows: Sequence[Row]) -> list[int]:
 def _cell(row: Row, name: str) -> str:
     """Return a cell: `-` if unstable; if nothing was seen, in how many customers."""
     found = value(row, name)
-    return f"0 of {row['run']['customers']:,}" if found.mean == 0.0 else shown(found)
+    return f"0 of {row['run']['customers']:,}" if found.mean == 0.0 else plus_minus(found)
 
 
 def _state(row: Row) -> str:
@@ -123,7 +123,7 @@ def _nobody_waits(rows: Sequence[Row], name: str) -> Section:
                 _cell(row, "p_block") if name == "finite" else "0",
                 _cell(row, "late"),
                 small_law(row) or "-",
-                shown(value(row, "total")),
+                plus_minus(value(row, "total")),
                 _state(row),
             )
             for row in found
@@ -186,7 +186,7 @@ def _fluid(rows: Sequence[Row]) -> Section:
                     *zip(busy, fluid, strict=True),
                     (value(row, "response"), row["extra"]["fluid response"]),
                 ]
-                cells = [text for x, limit in pairs for text in (shown(x), f"{limit:.6f}")]
+                cells = [text for x, limit in pairs for text in (plus_minus(x), f"{limit:.6f}")]
                 table.append((name, f"{row['point']['n']:,}", str(r), *cells))
                 if row is ladder[-1]:
                     verdicts.append(together(within(x, limit, CLOSE) for x, limit in pairs))
@@ -224,7 +224,7 @@ def _law(rows: Sequence[Row]) -> Section:
                 str(row["point"]["R"]),
                 f"{row['point']['spans']:,.0f}",
                 _cell(row, "empty"),
-                shown(scaled_empty(row)),
+                plus_minus(scaled_empty(row)),
                 f"{row['extra']['c']:.4f}",
             )
             for row in found

@@ -18,7 +18,7 @@ from baselines.reproduce.common.heavy_traffic import (
     select,
 )
 from baselines.reproduce.common.study import Row, Section, value
-from pull_env.reporting.describe import shown
+from pull_env.reporting.describe import plus_minus
 from pull_env.simulation.statistics import Estimate
 
 CONSTANT = {"r = 2": 2, "r = 4": 4, "r = 8": 8}
@@ -102,7 +102,7 @@ def _exact(rows: Sequence[Row]) -> Section:
             str(row["point"]["n"]),
             row["point"]["rule"],
             f"{row['point']['load']:g}",
-            shown(mine),
+            plus_minus(mine),
             f"{theory:.6f}",
         )
         for row, mine, theory in found
@@ -128,8 +128,12 @@ def _by_load(
     loads = sorted({row["point"]["load"] for row in rows})
     table = []
     for (n, rule), fitted in found.items():
-        cells = {row["point"]["load"]: shown(value(row, "scaled")) for row in select(rows, n=n, rule=rule)}
-        table.append([str(n), rule, *(cells.get(load, "") for load in loads), shown(fitted), theory(n, rule)])
+        cells = {
+            row["point"]["load"]: plus_minus(value(row, "scaled")) for row in select(rows, n=n, rule=rule)
+        }
+        table.append(
+            [str(n), rule, *(cells.get(load, "") for load in loads), plus_minus(fitted), theory(n, rule)]
+        )
     return ["n", "policy", *(f"rho = {load:g}" for load in loads), "limit, fitted", "limit, theory"], table
 
 
@@ -198,7 +202,7 @@ def _told(found: Limits, decided: Mapping[Key, bool | None]) -> str:
     """Return decisions in words, each with its number."""
     words = {True: "optimal", False: "not optimal", None: "undecided"}
     return "; ".join(
-        f"{rule} at n = {n}: {shown(found[n, rule])}, {words[x]}" for (n, rule), x in decided.items()
+        f"{rule} at n = {n}: {plus_minus(found[n, rule])}, {words[x]}" for (n, rule), x in decided.items()
     )
 
 

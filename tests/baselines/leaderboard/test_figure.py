@@ -12,7 +12,8 @@ from matplotlib.text import Text
 from baselines import make
 from baselines.leaderboard import figure, report
 from baselines.leaderboard.run import default_policies
-from pull_env import Pool, Scenario, load_scenario, simulate
+from pull_env import Policy, Pool, Scenario, load_scenario, simulate
+from pull_env.simulation.results import Result
 
 
 def test_names_do_not_cover_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,8 +22,8 @@ def test_names_do_not_cover_each_other(tmp_path: Path, monkeypatch: pytest.Monke
     drawn: list[Axes] = []
     place = figure._place_labels
 
-    def watched(axes: Axes, scores: list[report.Score]) -> None:
-        place(axes, scores)
+    def watched(axes: Axes, results: list[tuple[Policy, Result]]) -> None:
+        place(axes, results)
         drawn.append(axes)
 
     monkeypatch.setattr(figure, "_place_labels", watched)
@@ -33,7 +34,7 @@ def test_names_do_not_cover_each_other(tmp_path: Path, monkeypatch: pytest.Monke
         label.get_window_extent()  # brings the position of the text up to date
     boxes = [np.array(Text.get_window_extent(label).extents) for label in labels]
     assert len(boxes) == len(names)
-    covered = [figure._common(np.array(boxes[:k]), box).max() for k, box in enumerate(boxes) if k]
+    covered = [figure._overlap(np.array(boxes[:k]), box).max() for k, box in enumerate(boxes) if k]
     assert max(covered) < 1.0  # square pixels
 
 
@@ -50,7 +51,7 @@ def test_a_panel_without_stable_policies_is_drawn_and_says_so(tmp_path: Path) ->
     scenario = Scenario((Pool(3),), load=1.1)
     board = report.board(scenario, [(make("random"), [simulate(scenario, make("random"), 500)])])
     figure.draw([board], tmp_path)
-    assert board.scores[0].unstable
+    assert not board.results[0][1].stable
 
 
 def test_the_same_board_gives_the_same_svg(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_picture_names_units_sizes_and_seeds(tmp_path: Path) -> None:
     text = " ".join(figure.draw([board], tmp_path)[1].read_text(encoding="utf-8").split())
     for said in (
         "mean wait, time units",
-        "messages a customer",
+        "messages per customer",
         "n = 4 servers",
         "seed 41",
         "95 %",

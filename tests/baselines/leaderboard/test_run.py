@@ -92,8 +92,8 @@ def test_seeds_are_taken_together_and_compared_in_pairs() -> None:
     scenario, policies = load_scenario("small-mixed"), [make("pull"), make("random")]
     results = [[simulate(scenario, p, 2000, seed=s, replications=3) for s in (0, 1)] for p in policies]
     board = report.board(scenario, list(zip(policies, results, strict=True)))
-    best, worst = board.scores
-    assert [best.policy, worst.policy] == policies
+    (first, best), (second, worst) = board.results
+    assert [first, second] == policies
     samples = [np.concatenate([result.cost.samples for result in of_policy]) for of_policy in results]
     assert best.cost == estimate(samples[0])
     assert best.cost.count == 6
@@ -123,9 +123,10 @@ def test_theory_and_the_bound_stand_beside_what_is_measured(
 def test_one_unstable_seed_makes_a_policy_unstable() -> None:
     scenario, policy = load_scenario("two-speeds"), make("random")
     results = [simulate(scenario, policy, 20_000, seed=s, warmup=0, replications=2) for s in (0, 1)]
-    score = report.score(scenario, policy, results)
-    assert "pool 1" in score.unstable
-    assert math.isnan(score.cost.mean)
+    result = report.pool_seeds(results)
+    assert not result.stable
+    assert "pool 1" in describe.growth_line(scenario, result.growth)
+    assert math.isnan(result.cost.mean)
 
 
 @pytest.mark.parametrize(
@@ -139,21 +140,21 @@ def test_one_unstable_seed_makes_a_policy_unstable() -> None:
     ],
 )
 def test_estimates_are_shown_to_the_digits_they_are_worth(samples: list[float], text: str) -> None:
-    assert describe.shown(estimate(samples)) == text
+    assert describe.plus_minus(estimate(samples)) == text
 
 
 def test_nothing_is_shown_of_what_is_not_claimed() -> None:
-    assert describe.shown(unclaimed(8)) == "-"
+    assert describe.plus_minus(unclaimed(8)) == "-"
 
 
 def test_growth_is_told_of_pools_that_grow() -> None:
     scenario = Scenario((Pool(2, 1.0), Pool(2, 1.0), Pool(2, 1.0, buffer=5)), load=1.2)
     assert (
-        describe.growing(scenario, (0.01, 2.0, 9.0))
+        describe.growth_line(scenario, (0.01, 2.0, 9.0))
         == "pool 1 (2 servers at rate 1) grows by 2 customers per time unit"
     )
-    assert describe.growing(scenario, (1.0, 2.0, 0.0)).count("grows by") == 2
-    assert describe.growing(scenario, (0.0, -1.0, 0.0)) == "the load is 1.2, so the queues grow for ever"
+    assert describe.growth_line(scenario, (1.0, 2.0, 0.0)).count("grows by") == 2
+    assert describe.growth_line(scenario, (0.0, -1.0, 0.0)) == "the load is 1.2, not below 1"
 
 
 # What is run
