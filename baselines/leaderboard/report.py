@@ -1,4 +1,4 @@
-"""The leaderboard's tables: policies on a scenario, the cheapest first, with intervals."""
+"""The leaderboard's tables: policies by cost, every measure with its interval."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def pool_seeds(runs: Sequence[Result]) -> Result:
 
 
 def theory_cell(theory: Prediction, title: str, value: Estimate) -> str:
-    """Return what theory predicts for a column, to the digits of `value`; empty if unknown."""
+    """Return what theory predicts for a column, to the digits of `value`."""
     if THEORY_OF[title] not in theory:
         return ""
     prediction = theory[THEORY_OF[title]]
@@ -126,11 +126,9 @@ def table(board: Board) -> RenderableType:
         above = "best" if place == 0 else plus_minus(paired(result.cost, stable[0][1].cost))
         cells = [plus_minus(result.cost), above]
         for title, measure in used.items():
-            value = measure(result)
-            cells += [
-                plus_minus(value),
-                *([theory_cell(theory, title, value)] if title in with_theory else []),
-            ]
+            cells.append(plus_minus(measure(result)))
+            if title in with_theory:
+                cells.append(theory_cell(theory, title, measure(result)))
         grid.add_row(policy.name, *cells)
     for policy, _ in unstable:
         dashes = 1 + len(used) + len(with_theory)
