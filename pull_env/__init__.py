@@ -75,6 +75,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# fmt: off  one name per line would take fifty
 __all__ = [
     "Announce",
     "Batches",
@@ -123,6 +124,7 @@ __all__ = [
     "spawn_seeds",
     "theory",
 ]
+# fmt: on
 
 _LAZY = {  # these import the compiler: 0.3 s
     "Driver": "pull_env.envs.policy_driver",
