@@ -38,7 +38,7 @@ from pull_env.reporting.rows import (
     write_rows,
 )
 from pull_env.scenario.scenario import Scenario, load_scenario, scenario_names
-from pull_env.simulation.progress import bar
+from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.results import Result
 from pull_env.simulation.seeds import spawn_seeds
 from pull_env.simulation.simulate import check, simulate
@@ -125,7 +125,9 @@ def tune(args: Args, scenario: Scenario, seed: int) -> Policy:
     plan = plan_of(args, scenario)
     log = Log(Path("results") / "exam" / f"{scenario.name}.jsonl", scenario, plan, seed, args.workers)
     log.begin(command_line(sys.orig_argv[1:]))
-    with bar(f"tuning for {scenario.name}", plan.trials + plan.finalists, sys.stderr.isatty()) as report:
+    with progress_bar(
+        f"tuning for {scenario.name}", plan.trials + plan.finalists, sys.stderr.isatty()
+    ) as report:
         return choose(log, race(log, report), report)
 
 
@@ -198,7 +200,7 @@ def pick(args: Args, book: Book) -> str:
     """
     policies, costs = default_policies(), []
     systems = draw_systems(args.seed, args.picking)
-    with bar("picking a single policy", len(systems), sys.stderr.isatty()) as report:
+    with progress_bar("picking a single policy", len(systems), sys.stderr.isatty()) as report:
         for scenario, seed in zip(systems, spawn_seeds(args.seed, len(systems), "picking"), strict=True):
             run = run_of(short(args), scenario, seed)
             found = book.find("picking", scenario, "all", run)
@@ -275,7 +277,7 @@ def run(args: Args) -> int:
     book, router = Book(args.out / ROWS), load(args.router)
     tuned_rows(args, book)
     wanted = list(scores(args, router, pick(args, book)))
-    with bar("scores", len(wanted), sys.stderr.isatty()) as report:
+    with progress_bar("scores", len(wanted), sys.stderr.isatty()) as report:
         for part, role, scenario, policy, seed in wanted:
             if book.find(part, scenario, role, run_of(args, scenario, seed), policy.digest) is None:
                 book.add(measured(args, part, scenario, policy, role, seed))

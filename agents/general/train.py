@@ -34,7 +34,7 @@ from pull_env.reporting.console import command_line
 from pull_env.reporting.rows import machine, versions, write_rows
 from pull_env.reporting.run_folder import CURVE, TRAINING
 from pull_env.scenario.scenario import Scenario
-from pull_env.simulation.progress import bar
+from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.seeds import spawn_seeds
 
 WEIGHTS = GENERAL.name
@@ -120,7 +120,7 @@ def learn_plans(args: Args, folder: Path) -> Learned:
     """
     systems = draw_systems(args.seed, args.systems)
     seeds = spawn_seeds(args.seed, args.systems, "plans")
-    with bar("plans on systems", args.systems, sys.stderr.isatty()) as report:
+    with progress_bar("plans on systems", args.systems, sys.stderr.isatty()) as report:
         costs = measure(systems, seeds, args.workers, report)
     fit = train(systems, costs, args.seed, args.held_out)
     write_rows(folder / CURVE, [{"generation": 0, "regret": fit.regret, "held_out": fit.held_out}])

@@ -26,7 +26,7 @@ from pull_env.reporting.console import command_line, console
 from pull_env.reporting.rows import checkout, read_rows, replace_rows, row, write_rows
 from pull_env.scenario.arrivals import Bursts, HotRouter
 from pull_env.scenario.scenario import Scenario
-from pull_env.simulation.progress import bar
+from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.seeds import spawn_seeds
 from pull_env.simulation.simulate import check, simulate
 from pull_env.theory.exact import solve
@@ -226,7 +226,7 @@ def measure_missing(
 ) -> None:
     """Measure the tasks without a row, and append each as it ends: an interruption loses none."""
     missing = [task for task in wanted if task.key(args) not in rows]
-    with bar("scores", len(missing), sys.stderr.isatty()) as told:
+    with progress_bar("scores", len(missing), sys.stderr.isatty()) as told:
         for task in missing:
             found = measure(args, task, command)
             write_rows(path, [found])

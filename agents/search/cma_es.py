@@ -45,7 +45,7 @@ from pull_env.reporting.run_folder import (
 )
 from pull_env.scenario.scenario import Scenario, load_scenario
 from pull_env.simulation.policy_runner import check_fit
-from pull_env.simulation.progress import Report, bar
+from pull_env.simulation.progress import Report, progress_bar
 from pull_env.simulation.results import Result
 from pull_env.simulation.seeds import spawn_seeds
 
@@ -252,7 +252,7 @@ def progress(args: Timed, title: str, began: float) -> Iterator[Report]:
         A function to call with the number of the generation that ended.
     """
     total, done = args.generations or math.ceil(60 * args.minutes), 0
-    with bar(title, total, sys.stderr.isatty()) as report:
+    with progress_bar(title, total, sys.stderr.isatty()) as report:
 
         def advance(generation: int) -> None:
             nonlocal done

@@ -41,7 +41,7 @@ def mean_cost(
         runner.run(warmup)
         recorder = Recorder(runner.simulator)
         runner.run(customers)
-        recorder.mark()
+        recorder.end_batch()
         counts.append(recorder.counts())
     head, pools = np.stack([each.head for each in counts]), np.stack([each.pools for each in counts])
     gained = gains(head[:, 0], head[:, 1]), gains(pools[:, 0], pools[:, 1])

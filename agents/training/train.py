@@ -24,7 +24,7 @@ from agents.training.score import score
 from pull_env.policy.policy import save_policy
 from pull_env.reporting.run_folder import CONFIGURATION, POLICY, START, choose_folder, write_json
 from pull_env.scenario.scenario import Scenario, load_scenario
-from pull_env.simulation.progress import Report, bar
+from pull_env.simulation.progress import Report, progress_bar
 from pull_env.simulation.seeds import spawn_seeds
 
 
@@ -57,7 +57,7 @@ def train(args: Args, folder: Path) -> None:
     """Learn from the first customer to the last, and leave the results in `folder`."""
     learn: Any = args.learn  # resolved: all are given
     model = make_model(args)
-    with bar(f"{args.algo} on {args.scenario}", learn.steps, sys.stderr.isatty()) as report:
+    with progress_bar(f"{args.algo} on {args.scenario}", learn.steps, sys.stderr.isatty()) as report:
         evaluations = make_evaluations(args, folder, report)
         if learn.start != "none":
             imitate_start(model, args, evaluations)
@@ -72,7 +72,7 @@ def resume(args: Args, folder: Path) -> None:
 
     model, state = restore(args.algo, folder)
     left = (args.learn.steps or 0) - model.num_timesteps
-    with bar(f"{args.algo} on {args.scenario}", left, sys.stderr.isatty()) as report:
+    with progress_bar(f"{args.algo} on {args.scenario}", left, sys.stderr.isatty()) as report:
         evaluations = make_evaluations(args, folder, report)
         evaluations.restore(state)
         model.set_logger(make_logger(folder))

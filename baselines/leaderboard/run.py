@@ -23,9 +23,9 @@ from pull_env.reporting.console import command_line, console, exit_status
 from pull_env.reporting.rows import row, write_rows
 from pull_env.scenario.scenario import Scenario, Trace, load_scenario, scenario_names
 from pull_env.simulation.policy_runner import check_fit
-from pull_env.simulation.progress import bar
+from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.results import Result
-from pull_env.simulation.simulate import BATCHES, check, plan, simulate
+from pull_env.simulation.simulate import BATCHES, check, run_lengths, simulate
 
 DESCRIPTION = """Compare policies on scenarios: waiting, messages and cost, with intervals.
 
@@ -144,7 +144,7 @@ def plan_runs(args: Args) -> list[Run]:
             check_fit(policy, scenario)  # refuses pools that the scenario does not have
             for seed in args.seeds:
                 check(customers, seed, args.replications, args.warmup, args.workers)
-                warmup, batch = plan(scenario, policy, customers, args.replications, args.warmup)
+                warmup, batch = run_lengths(scenario, policy, customers, args.replications, args.warmup)
                 length = args.replications * (warmup + BATCHES * batch)
                 runs.append(Run(scenario, policy, seed, customers, length))
     return runs
@@ -172,7 +172,7 @@ def compete(runs: Sequence[Run], args: Args, rows: Path, command: str) -> tuple[
         Results, and whether all runs were done: an interruption ends the contest, and what was done counts.
     """
     results: Results = {}
-    with bar("leaderboard", sum(run.length for run in runs), sys.stderr.isatty()) as report:
+    with progress_bar("leaderboard", sum(run.length for run in runs), sys.stderr.isatty()) as report:
         try:
             simulate("small-mixed", make("random"), 10_000, warmup=0)  # compiles, before time is taken
             for run in runs:

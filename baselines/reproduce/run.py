@@ -15,7 +15,7 @@ from tyro.conf import FlagCreatePairsOff, Positional, arg
 from pull_env.reporting.console import command_line, console, exit_status
 from pull_env.reporting.rows import checkout, read_rows, write_rows
 from pull_env.reporting.run_folder import replacing, write_text
-from pull_env.simulation.progress import bar
+from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.simulate import check
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def measure(study: Study, args: Args, command: str, folder: Path) -> bool:
     try:
         with (
             replacing(folder / f"{study.name}.jsonl") as (draft,),
-            bar(study.name, len(tasks), sys.stderr.isatty()) as report,
+            progress_bar(study.name, len(tasks), sys.stderr.isatty()) as report,
         ):
             for task in tasks:
                 write_rows(draft, [task()])

@@ -21,7 +21,7 @@ from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.progress import Report
 from pull_env.simulation.seeds import spawn_seeds
 from pull_env.simulation.simulate import simulate
-from pull_env.simulation.statistics import Estimate, estimate, paired, unclaimed
+from pull_env.simulation.statistics import Estimate, estimate, nan_estimate, paired
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -131,7 +131,7 @@ class Log:
             self._known[key] = {"schema": SCHEMA, "policy": content, "run": run, **measured}
             write_rows(self.path, [self._known[key]])
         row = self._known[key]
-        return Measured(estimate(row["cost"]) if row["stable"] else unclaimed(0), row["stable"])
+        return Measured(estimate(row["cost"]) if row["stable"] else nan_estimate(0), row["stable"])
 
     @staticmethod
     def _key(digest: str, run: dict[str, Any]) -> tuple[Any, ...]:

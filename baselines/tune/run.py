@@ -21,7 +21,7 @@ from pull_env.reporting.describe import plus_minus
 from pull_env.reporting.rows import provenance
 from pull_env.reporting.run_folder import write_text
 from pull_env.scenario.scenario import load_scenario, scenario_names
-from pull_env.simulation.progress import bar
+from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.results import Result
 from pull_env.simulation.simulate import check, simulate
 
@@ -107,7 +107,9 @@ def winner_of(log: Log) -> tuple[Policy, Result]:
         ValueError: No stable policy was found.
     """
     plan, scenario = log.plan, log.scenario
-    with bar(f"tuning for {scenario.name}", plan.trials + plan.finalists + 1, sys.stderr.isatty()) as report:
+    with progress_bar(
+        f"tuning for {scenario.name}", plan.trials + plan.finalists + 1, sys.stderr.isatty()
+    ) as report:
         winner = choose(log, race(log, report), report)
         result = simulate(
             scenario,

@@ -12,7 +12,7 @@ from pull_env.bench import engine, envs, peers, processes
 from pull_env.bench.timing import Measurement
 from pull_env.policy.policy import Policy
 from pull_env.simulation.policy_runner import check_fit
-from pull_env.simulation.progress import bar
+from pull_env.simulation.progress import progress_bar
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 QUICK_SIZES = (100, 10_000)
@@ -110,7 +110,7 @@ def measure(plan: Plan, progress: bool) -> list[Measurement]:
     """
     tasks = list(plan.tasks())
     found: list[Measurement] = []
-    with bar("bench", len(tasks), progress) as report:
+    with progress_bar("bench", len(tasks), progress) as report:
         for task in tasks:
             found.extend(task())
             report(1)

@@ -20,10 +20,10 @@ from gymnasium.error import ResetNeeded
 from pull_env.kernels.envs.batch import ENDED
 from pull_env.policy.policy import Announce, Memory, Step, as_announce, as_memory
 from pull_env.scenario.scenario import ScenarioLike, as_scenario
-from pull_env.simulation.kernel_data.step_records import encode, needs_calendar
+from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.kernel_data.view import ObservationArrays
 from pull_env.simulation.simulator import Simulator
-from pull_env.simulation.workload import poisson, workload_of
+from pull_env.simulation.workload import workload_for
 
 Observation = npt.NDArray[np.float32]
 Action = TypeVar("Action")
@@ -114,7 +114,7 @@ class SystemEnv(gym.Env[Observation, Action]):
             raise ResetNeeded("skip needs reset before it")
         self.simulator.check(tuple(steps))
         assigned = self.simulator.run(encode(tuple(steps), self.scenario), customers)
-        if not self.simulator.waiting_customer:
+        if not self.simulator.has_customer:
             self._observed.record["left"] = 0
             raise ValueError(f"customers is {customers}: the trace ended after {assigned}")
         return self._observe_start()
@@ -172,9 +172,7 @@ class SystemEnv(gym.Env[Observation, Action]):
             steps: Steps that will assign customers.
             extra_flags: What to keep besides, KEEP_* bits.
         """
-        workload = workload_of(self.scenario)
-        if workload is None and needs_calendar(steps):
-            workload = poisson(self.scenario)
+        workload = workload_for(self.scenario, steps)
         self.simulator = Simulator(
             self.scenario,
             steps,
@@ -212,7 +210,7 @@ class CustomerEnv(SystemEnv[np.int64]):
             raise ValueError(f"router is {router}: it must be from 0 to {self.scenario.routers - 1}")
         self._observe(router)
         observation, mask = self._observed.observation.copy(), self._observed.mask.copy()
-        if self.simulator.waiting_customer:
+        if self.simulator.has_customer:
             self._observe(int(self.simulator.arrays.head["router"][0]))
         return observation, mask
 

@@ -188,11 +188,11 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
             raise ResetNeeded("step needs reset before it: the episode has not begun, or has ended")
         self._books.open(actions)
         wanted = self.period
-        while wanted and self.simulator.waiting_customer:
+        while wanted and self.simulator.has_customer:
             block = min(wanted, self.simulator.supply())
             wanted -= control.play_period(*self._addresses, block)
         left = self._observed.record["left"]
-        left[:] = left - self.period if self.simulator.waiting_customer else 0
+        left[:] = left - self.period if self.simulator.has_customer else 0
 
     def survey(self) -> Books:
         """Return the books of the period, with what routers see now that placed no customer in it."""

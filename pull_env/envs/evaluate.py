@@ -14,9 +14,9 @@ from pull_env.envs.vector import RouterVectorEnv
 from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Policy, Send, Step, Take
 from pull_env.scenario.scenario import ScenarioLike, as_scenario
-from pull_env.simulation.progress import bar
+from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.results import Recorder, Result, summarise
-from pull_env.simulation.simulate import BATCHES, check, plan, simulate
+from pull_env.simulation.simulate import BATCHES, check, run_lengths, simulate
 from pull_env.simulation.warmup import warmup_customers
 
 
@@ -90,7 +90,7 @@ def evaluate(
     if scenario.replay is None:
         customers = customers or 400_000
         warmup = -(-customers // replications) if warmup is None else warmup
-    warmup, batch = plan(scenario, None, customers, replications, warmup)
+    warmup, batch = run_lengths(scenario, None, customers, replications, warmup)
     each = warmup + BATCHES * batch
     envs = RouterVectorEnv(
         replications, autoreset_mode="Disabled", scenario=scenario, customers=each + 1, **env
@@ -105,7 +105,7 @@ def evaluate(
             envs.call_one(k, "skip", steps, fill_customers)
     seen = envs.observations()
     recorders: list[Recorder] = []
-    with bar(f"agent on {scenario.name}", each, progress) as report:
+    with progress_bar(f"agent on {scenario.name}", each, progress) as report:
         for customer in range(each):
             if customer == warmup:
                 recorders = [Recorder(one.simulator) for one in envs.envs]
@@ -127,7 +127,7 @@ def _pull(env: RouterEnv) -> tuple[Step, ...]:
 
 def _mark(recorders: list[Recorder]) -> None:
     for recorder in recorders:
-        recorder.mark()
+        recorder.end_batch()
 
 
 def _fits(agent: Agent, env: RouterEnv) -> None:

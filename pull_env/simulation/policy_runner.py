@@ -7,10 +7,10 @@ from pull_env.kernels.network import rollout_network
 from pull_env.policy.policy import Policy, PolicyError, Recall
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
-from pull_env.simulation.kernel_data.step_records import encode, needs_calendar
+from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.kernel_data.view import RouterObservation, local_size
 from pull_env.simulation.simulator import Simulator, Workload
-from pull_env.simulation.workload import poisson, workload_of
+from pull_env.simulation.workload import workload_for
 
 
 class PolicyRunner:
@@ -32,7 +32,7 @@ class PolicyRunner:
             PolicyError: The policy does not fit the scenario.
         """
         check_fit(policy, scenario)
-        workload = workload or workload_for(scenario, policy)
+        workload = workload or workload_for(scenario, policy.steps)
         steps, extra_flags = policy.steps, 0
         if policy.network is not None:  # its observation tells of the memory, and of recent answers
             steps, extra_flags = (*steps, Recall()), state.KEEP_OBSERVATION | state.KEEP_MEMORY
@@ -57,14 +57,6 @@ class PolicyRunner:
         return self.simulator.repeat(
             lambda system, block: rollout_network(system, view, network, block), customers
         )
-
-
-def workload_for(scenario: Scenario, policy: Policy) -> Workload | None:
-    """Return the feeds of the calendar clock that a scenario and a policy need; None: the Markov clock."""
-    workload = workload_of(scenario)
-    if workload is None and needs_calendar(policy.steps):
-        workload = poisson(scenario)
-    return workload
 
 
 def check_fit(policy: Policy, scenario: Scenario) -> None:

@@ -9,7 +9,7 @@ Report = Callable[[int], None]  # told how much was done since it was told last
 
 
 @contextmanager
-def bar(title: str, total: int, shown: bool) -> Iterator[Report]:
+def progress_bar(title: str, total: int, shown: bool) -> Iterator[Report]:
     """Show the progress of `total` units of work while the context lasts; yields what to tell of work done.
 
     Args:

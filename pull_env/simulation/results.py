@@ -15,11 +15,11 @@ from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.statistics import (
     Estimate,
-    binned_quantiles,
-    drifts,
     erlang_quantiles,
     estimate,
-    unclaimed,
+    has_drift,
+    histogram_quantiles,
+    nan_estimate,
 )
 
 Array = npt.NDArray[Any]
@@ -109,7 +109,7 @@ class Recorder:
         self._head, self._pools = [self._arrays.head.copy()], [self._arrays.pools.copy()]
         self._law = self._arrays.histogram
 
-    def mark(self) -> None:
+    def end_batch(self) -> None:
         """End a batch, and begin the next."""
         update_areas(self._address)
         self._head.append(self._arrays.head.copy())
@@ -140,10 +140,10 @@ def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: in
         )
     stable = is_stable(scenario, pools["customers"])
     if calendar:
-        quantiles = binned_quantiles(law, PROBABILITIES)
+        quantiles = histogram_quantiles(law, PROBABILITIES)
     else:
         quantiles = erlang_quantiles(law, np.array([pool.rate for pool in scenario.pools]), PROBABILITIES)
-    claim: Callable[[Floats], Estimate] = estimate if stable else (lambda values: unclaimed(values.size))
+    claim: Callable[[Floats], Estimate] = estimate if stable else (lambda values: nan_estimate(values.size))
     elapsed = (head["now"][:, -1] - head["now"][:, 0]) * head["time_step"][:, 0]
     grown = pools["customers"][:, -1] - pools["customers"][:, 0]
     lost = pools["blocked"][:, -1] - pools["blocked"][:, 0]
@@ -158,7 +158,7 @@ def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: in
         messages={kind: claim(samples[kind]) for kind in (*KINDS, "total")},
         stale=claim(samples["stale"]),
         missed=claim(samples["missed"]),
-        wait_quantiles={p: q if stable else unclaimed(q.count) for p, q in quantiles.items()},
+        wait_quantiles={p: q if stable else nan_estimate(q.count) for p, q in quantiles.items()},
         cost=claim(samples["cost"]),
         stable=stable,
         growth=tuple((grown / elapsed[:, None]).mean(axis=0).tolist()),
@@ -185,7 +185,7 @@ def is_stable(scenario: Scenario, inside: Array) -> bool:
         replications, batches = inside.shape[0], inside.shape[1] - 1
         inside = inside[:, :: max(1, batches // max(2, PERIODS // replications))]
     unlimited = [j for j, pool in enumerate(scenario.pools) if pool.buffer is None]
-    return not any(drifts(inside[:, :, j].astype(np.float64)) for j in unlimited)
+    return not any(has_drift(inside[:, :, j].astype(np.float64)) for j in unlimited)
 
 
 def gains(first: Array, last: Array) -> dict[str, Array]:

@@ -14,11 +14,12 @@ from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Policy
 from pull_env.scenario.scenario import Scenario, ScenarioLike, as_scenario
 from pull_env.scenario.trace import scaled_trace
-from pull_env.simulation.policy_runner import PolicyRunner, check_fit, workload_for
-from pull_env.simulation.progress import Report, bar
+from pull_env.simulation.policy_runner import PolicyRunner, check_fit
+from pull_env.simulation.progress import Report, progress_bar
 from pull_env.simulation.results import Counts, Recorder, Result, summarise
 from pull_env.simulation.simulator import Workload
 from pull_env.simulation.warmup import warmup_customers
+from pull_env.simulation.workload import workload_for
 
 BATCHES = 32  # of a replication: for the drift test, and for the interval of a single replication
 BLOCK = 250_000  # customers between two looks at progress and interruption
@@ -62,9 +63,9 @@ def simulate(
     scenario = as_scenario(scenario)
     policy = as_policy(policy, scenario)
     check(customers, seed, replications, warmup, workers)
-    workload = workload or workload_for(scenario, policy)
+    workload = workload or workload_for(scenario, policy.steps)
     check_fit(policy, scenario)
-    warmup, batch = plan(scenario, policy, customers, replications, warmup)
+    warmup, batch = run_lengths(scenario, policy, customers, replications, warmup)
     started = time.perf_counter()
     stop = threading.Event()
 
@@ -75,13 +76,13 @@ def simulate(
         recorder = Recorder(runner.simulator)
         for _ in range(BATCHES):
             _run(runner, batch, report, stop)
-            recorder.mark()
+            recorder.end_batch()
         return recorder.counts()
 
     total = replications * (warmup + BATCHES * batch)
     threads = min(workers or os.cpu_count() or 1, replications)
     with (
-        bar(f"{policy.name} on {scenario.name}", total, progress) as report,
+        progress_bar(f"{policy.name} on {scenario.name}", total, progress) as report,
         ThreadPoolExecutor(threads) as pool,
     ):
         try:
@@ -116,7 +117,7 @@ def check(
             raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")
 
 
-def plan(
+def run_lengths(
     scenario: Scenario, policy: Policy | None, customers: int | None, replications: int, warmup: int | None
 ) -> tuple[int, int]:
     """Return the customers of the warm-up and of each batch of a replication.

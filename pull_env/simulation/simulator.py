@@ -145,7 +145,7 @@ class Simulator:
         return int(self.arrays.pools["accepted"].sum() + self.arrays.pools["blocked"].sum())
 
     @property
-    def waiting_customer(self) -> bool:
+    def has_customer(self) -> bool:
         """Whether there is a customer at hand: always, but after the end of a trace."""
         return bool(self.arrays.head["router"][0] >= 0)
 
@@ -199,7 +199,7 @@ class Simulator:
     def repeat(self, rollout: Callable[[int, int], int], customers: int) -> int:
         """Do what `run` does by a kernel that takes the address and how many customers to place."""
         left = customers
-        while left and self.waiting_customer:
+        while left and self.has_customer:
             left -= rollout(self.address, min(left, self.supply()))
         self._check_events()
         return customers - left

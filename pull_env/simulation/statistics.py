@@ -47,7 +47,7 @@ class Estimate:
 
     def half_width(self, level: float = LEVEL) -> float:
         """Return half the width of the interval of `level`."""
-        return student(level, self.count) * self.error
+        return t_quantile(level, self.count) * self.error
 
     def to_dict(self) -> dict[str, float | int | None]:
         """Return mean, low, high and count as JSON values; None for NaN and infinities."""
@@ -58,7 +58,7 @@ class Estimate:
         return self.mean
 
 
-def student(level: float, count: int) -> float:
+def t_quantile(level: float, count: int) -> float:
     """Return the two-sided quantile of Student's law for `count` observations; infinite for one."""
     return float(special.stdtrit(count - 1, 0.5 + level / 2)) if count > 1 else math.inf
 
@@ -72,11 +72,11 @@ def estimate(samples: Sequence[float] | Floats) -> Estimate:
 
 def from_error(mean: float, error: float, count: int, samples: tuple[float, ...] = ()) -> Estimate:
     """Return the estimate of `mean` with a standard error that stems from `count` observations."""
-    half = student(LEVEL, count) * error if error > 0 else 0.0
+    half = t_quantile(LEVEL, count) * error if error > 0 else 0.0
     return Estimate(mean, mean - half, mean + half, count, error, samples)
 
 
-def unclaimed(count: int) -> Estimate:
+def nan_estimate(count: int) -> Estimate:
     """Return the estimate that claims nothing."""
     return Estimate(math.nan, math.nan, math.nan, count, math.nan)
 
@@ -130,7 +130,7 @@ def erlang_quantiles(counts: Array, rates: Floats, probabilities: Sequence[float
     return found
 
 
-def binned_quantiles(counts: Array, probabilities: Sequence[float]) -> dict[float, Estimate]:
+def histogram_quantiles(counts: Array, probabilities: Sequence[float]) -> dict[float, Estimate]:
     """Return quantiles of realised waits that `kernels.tally.wait_bin` binned; linear within a bin.
 
     Args:
@@ -180,7 +180,7 @@ def _quantile(t: float, law: Floats, density: float, replications: int) -> Estim
     return from_error(t, spread / density, replications)
 
 
-def drifts(numbers: Floats, significance: float = 1e-4) -> bool:
+def has_drift(numbers: Floats, significance: float = 1e-4) -> bool:
     """Tell whether customers in the system grow, beyond what a stationary system shows by chance.
 
     The increments between batches are compared with zero. In a stationary system they cancel, so the test

@@ -8,10 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
+from pull_env.policy.policy import Step
 from pull_env.scenario.laws import Exponential
 from pull_env.scenario.scenario import Scenario, Trace
 from pull_env.scenario.trace import scaled_trace
 from pull_env.simulation.arrival_processes import CHUNK, Floats, Piece, Process, Routing, process, routing
+from pull_env.simulation.kernel_data.step_records import needs_calendar
 from pull_env.simulation.simulator import Customers, Workload
 
 Sizes = Callable[[np.random.Generator, int], Floats]  # draws service requirements of mean 1, value by value
@@ -122,7 +124,7 @@ def feed(scenario: Scenario, sizes: Sizes | None, sequence: np.random.SeedSequen
     return Served(source, routing(scenario, routes))
 
 
-def poisson(scenario: Scenario, sizes: Sizes | None = None) -> Workload:
+def calendar_workload(scenario: Scenario, sizes: Sizes | None = None) -> Workload:
     """Return feeds of the calendar clock for a scenario that the Markov clock could serve as well.
 
     Args:
@@ -132,6 +134,6 @@ def poisson(scenario: Scenario, sizes: Sizes | None = None) -> Workload:
     return partial(feed, scenario, sizes)
 
 
-def workload_of(scenario: Scenario) -> Workload | None:
-    """Return the feeds that the scenario needs; None where the Markov clock serves it."""
-    return None if scenario.markov else partial(feed, scenario, None)
+def workload_for(scenario: Scenario, steps: tuple[Step, ...] = ()) -> Workload | None:
+    """Return the feeds that a scenario and `steps` need; None: the Markov clock serves."""
+    return None if scenario.markov and not needs_calendar(steps) else calendar_workload(scenario)

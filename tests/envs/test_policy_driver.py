@@ -22,9 +22,9 @@ from pull_env.policy.policy import (
     Take,
 )
 from pull_env.scenario.scenario import as_scenario, load_scenario
-from pull_env.simulation.kernel_data.step_records import encode, needs_calendar
+from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
-from pull_env.simulation.workload import poisson, workload_of
+from pull_env.simulation.workload import workload_for
 
 FASTEST = Policy("pull fastest", (Take(order="fastest"), Send(weights="rate")), Announce())
 WEIGHTED = Policy("pull weighted", (Take(), Send(weights="rate")), Announce())
@@ -67,7 +67,7 @@ VIEW_FIELDS = {
 
 
 def kernel_run(policy: Policy, scenario, customers: int, seed: int, episode: int) -> Simulator:
-    workload = workload_of(scenario) or (poisson(scenario) if needs_calendar(policy.steps) else None)
+    workload = workload_for(scenario, policy.steps)
     simulator = Simulator(scenario, policy.steps, policy.announce, memory=policy.memory, workload=workload)
     simulator.reset(seed, episode)
     simulator.run(encode(policy.steps, scenario), customers)

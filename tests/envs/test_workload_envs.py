@@ -22,7 +22,7 @@ from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.kernel_data.view import observation_names
 from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.warmup import warmup_customers
-from pull_env.simulation.workload import workload_of
+from pull_env.simulation.workload import workload_for
 from tests.envs.test_policy_driver import POLICIES, assert_same_state, kernel_run
 from tests.envs.test_router import cost_of, record
 from tests.envs.test_vector import assert_twins, pair
@@ -123,7 +123,7 @@ def phases_seen(scenario, customers=3000):
     phase = observation_names(scenario, with_state=True).index("state: arrival phase")
     seen = [env.reset(seed=2)[0][phase]]
     seen += [env.step(0)[0][phase] for _ in range(customers - 1)]
-    feed, fed = workload_of(scenario)(np.random.SeedSequence(2, spawn_key=(0, 0))), []
+    feed, fed = workload_for(scenario)(np.random.SeedSequence(2, spawn_key=(0, 0))), []
     while sum(map(len, fed)) < customers:
         fed.append(feed.draw(4096).phases)
     return np.array(seen), np.concatenate(fed)[:customers]
@@ -163,7 +163,7 @@ def test_evaluate_meets_the_customers_of_the_kernel(scenario):
     fill, sends = (encode(steps, scenario) for steps in ((Take(), Send(weights="rate")), (Send(0),)))
     waits, accepted = [], []
     for k in range(2):
-        simulator = Simulator(scenario, (Take(), Send()), Announce(), workload=workload_of(scenario))
+        simulator = Simulator(scenario, (Take(), Send()), Announce(), workload=workload_for(scenario))
         simulator.reset(6, k)
         simulator.run(fill, warmup_customers(scenario, None))
         simulator.run(sends, 100)

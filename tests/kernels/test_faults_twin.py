@@ -12,7 +12,7 @@ from pull_env.kernels import state
 from pull_env.scenario.laws import Empirical
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
-from pull_env.simulation.workload import poisson
+from pull_env.simulation.workload import calendar_workload
 from tests.kernels.test_twin import KEEP_ALL, TROUBLES, all_policies, feeds, pair, run_both, state_of, systems
 from tests.kernels.test_workload_twin import quick
 from tests.scenario.test_workload_scenario import arrivals, laws
@@ -53,7 +53,7 @@ CASES = {
 def test_every_trouble(case, name):
     scenario = replace(MIXED, **case)
     run_both(
-        *pair(scenario, baselines.make(name), 3, 1, poisson(scenario), extra_flags=KEEP_ALL),
+        *pair(scenario, baselines.make(name), 3, 1, calendar_workload(scenario), extra_flags=KEEP_ALL),
         stops=(1, 40, 300),
     )
 
@@ -61,13 +61,13 @@ def test_every_trouble(case, name):
 @pytest.mark.parametrize("policy", all_policies()[::5], ids=lambda policy: policy.name)
 def test_many_policies_under_all_at_once(policy):
     scenario = replace(MIXED, **WORKLOADS["all"], **CASES["all"])
-    run_both(*pair(scenario, policy, 5, workload=poisson(scenario)), stops=(1, 40, 200))
+    run_both(*pair(scenario, policy, 5, workload=calendar_workload(scenario)), stops=(1, 40, 200))
 
 
 def test_a_search_goes_on_until_somebody_answers():
     """Where waiting costs nothing one answer is enough; but one that does not come is none."""
     scenario = replace(MIXED, prices=Prices(wait=0.0), faults=Faults(up=1.0, down=2.0))
-    simulator, run, naive = pair(scenario, baselines.make("pandora"), 2, workload=poisson(scenario))
+    simulator, run, naive = pair(scenario, baselines.make("pandora"), 2, workload=calendar_workload(scenario))
     run_both(simulator, run, naive, stops=(1, 40, 300))
     assert naive.count["probes"] > 1.4 * 341  # requests, and answers to a third of them
 
@@ -127,7 +127,7 @@ def test_random_troubles(data, system, messages, kind, law, stops):
     workload = system["workload"] or feeds(scenario, customers=300)
     if kind or law:
         scenario = replace(scenario, arrivals=kind, service=law)
-        workload = poisson(scenario)
+        workload = calendar_workload(scenario)
     run_both(*pair(**{**system, "scenario": scenario, "workload": workload}), stops)
 
 
@@ -142,7 +142,7 @@ def test_without_delay_and_loss_all_is_as_without_trouble(policy):
             policy.announce,
             memory=policy.memory,
             extra_flags=trait | KEEP_ALL,
-            workload=poisson(MIXED),
+            workload=calendar_workload(MIXED),
         )
         simulator.reset(4)
         simulator.run(encode(policy.steps, MIXED), 2000)

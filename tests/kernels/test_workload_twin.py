@@ -11,7 +11,7 @@ from pull_env import Pool, Scenario
 from pull_env.scenario.arrivals import Bursts, HotRouter
 from pull_env.scenario.laws import Empirical
 from pull_env.simulation.simulator import Customers, Simulator
-from pull_env.simulation.workload import poisson
+from pull_env.simulation.workload import calendar_workload
 from tests.kernels.test_twin import KEEP_ALL, all_policies, pair, run_both, systems
 from tests.scenario.test_workload_scenario import arrivals, laws
 from tests.simulation.test_workload import WORKLOADS
@@ -24,7 +24,7 @@ MIXED = Scenario((Pool(3, 2.0, 4), Pool(4, 1.0)), routers=3, load=0.8)
 def test_every_workload(parts, name):
     scenario = replace(MIXED, **parts)
     simulator, run, naive = pair(
-        scenario, baselines.make(name), 3, 1, poisson(scenario), extra_flags=KEEP_ALL
+        scenario, baselines.make(name), 3, 1, calendar_workload(scenario), extra_flags=KEEP_ALL
     )
     run_both(simulator, run, naive, stops=(1, 40, 400))
 
@@ -32,7 +32,7 @@ def test_every_workload(parts, name):
 @pytest.mark.parametrize("policy", all_policies()[::3], ids=lambda policy: policy.name)
 def test_many_policies_under_all_at_once(policy):
     scenario = replace(MIXED, **WORKLOADS["all"])
-    run_both(*pair(scenario, policy, 5, workload=poisson(scenario)), stops=(1, 40, 200))
+    run_both(*pair(scenario, policy, 5, workload=calendar_workload(scenario)), stops=(1, 40, 200))
 
 
 def quick(kind):
@@ -58,7 +58,7 @@ def test_random_combinations(system, kind, law, hot, stops):
     scenario = replace(system["scenario"], arrivals=kind, service=law)
     if hot and scenario.routers > 1:
         scenario = replace(scenario, shares=hot)
-    run_both(*pair(**{**system, "scenario": scenario, "workload": poisson(scenario)}), stops)
+    run_both(*pair(**{**system, "scenario": scenario, "workload": calendar_workload(scenario)}), stops)
 
 
 @pytest.mark.parametrize("routers", [[0, 1, 2, 3], [-1, 0, 1, 2]])

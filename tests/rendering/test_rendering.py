@@ -30,7 +30,7 @@ from pull_env.envs.router import RouterEnv
 from pull_env.rendering import RENDERERS, ansi, canvas, layout, picture, rgb_array, snapshot
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
-from pull_env.simulation.workload import poisson
+from pull_env.simulation.workload import calendar_workload
 
 LARGE = Scenario((Pool(6_000, 1.25), Pool(4_000, 0.6, buffer=5)), routers=500, load=0.95, name="large")
 SMALL = Scenario(
@@ -266,7 +266,7 @@ def test_a_large_system_is_drawn_within_a_tenth_of_a_second():
 def test_looking_changes_nothing(draw, clock):
     scenario = as_scenario("finite-buffers")
     for policy in (TAKE_OR_PROBE, baselines.make("jiq"), baselines.make("jsq")):
-        workload = poisson(scenario) if clock == "calendar" else None
+        workload = calendar_workload(scenario) if clock == "calendar" else None
         seen = simulated(scenario, policy, 100, workload=workload)
         unseen = simulated(scenario, policy, 112, workload=workload)
         for _ in range(12):
@@ -340,7 +340,7 @@ def test_closed_servers_are_shown():
     """Half of a pool fails, and the other pool is drained."""
     faults = Faults(up=5.0, down=5.0, pools=(0,), drains=(Drain(1, 0.0),))
     scenario = Scenario((Pool(40, 1.5), Pool(10, 0.5)), routers=2, load=0.5, faults=faults)
-    simulator = simulated(scenario, Policy("blind", (Send(),)), 2000, workload=poisson(scenario))
+    simulator = simulated(scenario, Policy("blind", (Send(),)), 2000, workload=calendar_workload(scenario))
     closed = snapshot.Snapshot(simulator).closed
     assert closed[40:].all()
     assert 5 < closed[:40].sum() < 35

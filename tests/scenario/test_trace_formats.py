@@ -15,7 +15,7 @@ from pull_env.scenario.scenario import ScenarioError, Trace
 from pull_env.scenario.trace import read_trace, skipped
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
-from pull_env.simulation.workload import workload_of
+from pull_env.simulation.workload import workload_for
 
 AZURE = Path(__file__).parents[3] / "shared/traces"
 
@@ -159,7 +159,7 @@ def test_an_hour_of_a_language_model(name):
     scenario = load_scenario("llm-gateway", trace=path)
     rows = len(read_trace(scenario.arrivals).gaps)
     for policy in map(baselines.make, ("pull-fastest", "lwl", "weighted")):
-        simulator = Simulator(scenario, policy.steps, policy.announce, workload=workload_of(scenario))
+        simulator = Simulator(scenario, policy.steps, policy.announce, workload=workload_for(scenario))
         simulator.reset(0)
         started = time.process_time()
         assert simulator.run(encode(policy.steps, scenario), rows + 1) == rows

@@ -14,7 +14,7 @@ from pull_env.policy.policy import PolicyError
 from pull_env.scenario.scenario import ScenarioError
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
-from pull_env.simulation.workload import workload_of
+from pull_env.simulation.workload import workload_for
 
 ROOT = Path(__file__).parents[2]
 TWO = Scenario((Pool(2, 1.0), Pool(1, 2.0, 3)), routers=2, load=0.7)
@@ -70,7 +70,7 @@ def test_a_file_and_a_dictionary_say_the_same(tmp_path):
 def test_what_makes_a_scenario_troubled(parts, troubled, unlimited):
     scenario = replace(Scenario((Pool(2),), load=0.7), **parts)
     assert (scenario.troubled, scenario.markov, scenario.unlimited) == (troubled, not troubled, unlimited)
-    assert (workload_of(scenario) is None) is not troubled
+    assert (workload_for(scenario) is None) is not troubled
 
 
 def test_no_trouble_is_none_to_the_bit():
@@ -147,7 +147,7 @@ def test_too_many_events_void_the_run():
 def test_a_copy_goes_on_in_another_process(tmp_path):
     """What a troubled system calls by its address lies elsewhere there."""
     policy = baselines.make("pull")
-    simulator = Simulator(IN_FILE, policy.steps, policy.announce, workload=workload_of(IN_FILE))
+    simulator = Simulator(IN_FILE, policy.steps, policy.announce, workload=workload_for(IN_FILE))
     simulator.reset(1)
     simulator.run(encode(policy.steps, IN_FILE), 100)
     path = tmp_path / "simulator.pickle"

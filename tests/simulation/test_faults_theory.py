@@ -10,7 +10,7 @@ import pytest
 import baselines
 from pull_env import Drain, Faults, News, Policy, Pool, Scenario, Send, simulate
 from pull_env.scenario.laws import Deterministic
-from pull_env.simulation.workload import poisson
+from pull_env.simulation.workload import calendar_workload
 
 ONE = Scenario((Pool(1, 1.0),), load=0.6)
 RANDOM = baselines.make("random")
@@ -165,7 +165,7 @@ def test_answers_cost_waiting(name):
     """A constant delay changes nothing but the wait: by a round trip for all at once, or for each by itself."""
     scenario = Scenario((Pool(6, 1.0),), load=0.7)
     policy, run = baselines.make(name), {"seed": 5, "warmup": 1000}
-    soon = simulate(scenario, policy, 50_000, workload=poisson(scenario), **run)
+    soon = simulate(scenario, policy, 50_000, workload=calendar_workload(scenario), **run)
     late = simulate(replace(scenario, news=News(delay=0.25)), policy, 50_000, **run)
     trips = late.messages["probe"].mean / 2 if name.startswith("probe") else 1
     assert late.messages == soon.messages

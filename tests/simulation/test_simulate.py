@@ -13,7 +13,7 @@ from pull_env.scenario.scenario import Trace
 from pull_env.simulation.results import KINDS
 from pull_env.simulation.statistics import paired
 from pull_env.simulation.warmup import warmup_customers
-from pull_env.simulation.workload import poisson
+from pull_env.simulation.workload import calendar_workload
 
 SMALL = Scenario(
     (Pool(2, 1.0, 4), Pool(2, 2.0, 4)), routers=2, arrival_rate=4.8, prices=Prices(1.0, 0.05, 5.0)
@@ -23,7 +23,7 @@ SMALL = Scenario(
 @pytest.mark.parametrize("name", ["pull", "jiq", "balanced(2)", "sed", "weighted-round-robin"])
 @pytest.mark.parametrize("clock", ["markov", "calendar"])
 def test_the_number_of_threads_changes_nothing(name, clock):
-    workload = poisson(SMALL) if clock == "calendar" else None
+    workload = calendar_workload(SMALL) if clock == "calendar" else None
     run = {"customers": 40_000, "seed": 3, "replications": 5, "workload": workload}
     first, second = (simulate(SMALL, baselines.make(name), workers=workers, **run) for workers in (1, 4))
     assert first == second

@@ -13,7 +13,7 @@ from pull_env.policy.policy import Announce, Inspect, Lookup, Memory, Probe, Sea
 from pull_env.simulation.kernel_data import state_arrays as arrays
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
-from pull_env.simulation.workload import poisson
+from pull_env.simulation.workload import calendar_workload
 
 TWO = Scenario(pools=(Pool(6, 1.5), Pool(5, 0.5, buffer=3)), routers=3, load=0.9)
 MANY = Scenario(pools=tuple(Pool(1, 1 + 0.1 * j) for j in range(8)), routers=2, load=0.95)
@@ -47,7 +47,7 @@ def limit(request, monkeypatch):
 
 def build(name):
     scenario, steps, announce, memory, extra_flags, calendar = SYSTEMS[name]
-    workload = poisson(scenario) if calendar else None
+    workload = calendar_workload(scenario) if calendar else None
     simulator = Simulator(
         scenario, steps, announce, memory=memory, extra_flags=extra_flags, workload=workload
     )

@@ -7,19 +7,19 @@ import pytest
 
 from pull_env.kernels.statistics import BINS, wait_bin
 from pull_env.simulation.statistics import (
-    binned_quantiles,
-    drifts,
     erlang_quantiles,
     estimate,
+    has_drift,
+    histogram_quantiles,
     paired,
-    student,
+    t_quantile,
 )
 
 
 def test_student():
-    assert student(0.95, 8) == pytest.approx(2.3646242510102993)
-    assert student(0.999, 61) == pytest.approx(3.460, abs=1e-3)  # printed tables, 60 degrees of freedom
-    assert student(0.95, 1) == math.inf
+    assert t_quantile(0.95, 8) == pytest.approx(2.3646242510102993)
+    assert t_quantile(0.999, 61) == pytest.approx(3.460, abs=1e-3)  # printed tables, 60 degrees of freedom
+    assert t_quantile(0.95, 1) == math.inf
 
 
 def test_an_estimate_of_three():
@@ -57,7 +57,7 @@ def test_binned_quantiles_of_uniform_waits():
     counts = np.zeros((2, 1, BINS), np.int64)
     for wait in np.arange(0.0005, 1.0, 0.001):
         counts[:, 0, wait_bin.py_func(wait)] += 1
-    found = binned_quantiles(counts, (0.1, 0.5, 0.9, 0.99))
+    found = histogram_quantiles(counts, (0.1, 0.5, 0.9, 0.99))
     for p, value in found.items():
         assert value.mean == pytest.approx(p, abs=0.002)
 
@@ -66,7 +66,7 @@ def test_binned_quantiles_of_uniform_waits():
 def test_a_bin_is_narrow_and_holds_its_wait(wait):
     counts = np.zeros((2, 1, BINS), np.int64)
     counts[:, 0, wait_bin.py_func(wait)] = 10
-    low, high = (binned_quantiles(counts, (p,))[p].mean for p in (1e-9, 1 - 1e-9))
+    low, high = (histogram_quantiles(counts, (p,))[p].mean for p in (1e-9, 1 - 1e-9))
     assert low <= wait * (1 + 1e-9)
     assert wait <= high * (1 + 1e-9)
     assert (high - low) / wait <= 1 / 64 + 1e-9
@@ -79,14 +79,14 @@ def walks(draw, drift, replications=8, batches=32):
 
 def test_drift_is_seen_and_noise_is_not():
     draw = np.random.default_rng(1)
-    assert np.mean([drifts(walks(draw, 0.4)) for _ in range(300)]) > 0.95
-    assert np.mean([drifts(walks(draw, 0.0)) for _ in range(2000)]) < 0.002
+    assert np.mean([has_drift(walks(draw, 0.4)) for _ in range(300)]) > 0.95
+    assert np.mean([has_drift(walks(draw, 0.0)) for _ in range(2000)]) < 0.002
     assert not any(
-        drifts(draw.geometric(0.01, (8, 33)).astype(float)) for _ in range(2000)
+        has_drift(draw.geometric(0.01, (8, 33)).astype(float)) for _ in range(2000)
     )  # a stationary pool
 
 
 def test_growth_that_fades_is_no_drift():
     filling = 1000 * (1 - np.exp(-np.arange(33) / 4)) + np.random.default_rng(2).normal(0, 5, (8, 33))
-    assert not drifts(filling)
-    assert drifts(30.0 * np.arange(33) + np.random.default_rng(2).normal(0, 5, (8, 33)))
+    assert not has_drift(filling)
+    assert has_drift(30.0 * np.arange(33) + np.random.default_rng(2).normal(0, 5, (8, 33)))

@@ -21,7 +21,7 @@ from pull_env.scenario.laws import (
 )
 from pull_env.simulation.statistics import estimate
 from pull_env.simulation.warmup import dispersion, phase_relaxation, variability, warmup_customers
-from pull_env.simulation.workload import poisson, workload_of
+from pull_env.simulation.workload import calendar_workload, workload_for
 
 PLAIN = Scenario((Pool(10),), routers=3, load=0.8)
 CYCLE = Modulated((0.0, 1.0, 4.0), (1.0, 3.0, 0.5), ((0.5, 0.5, 0.0), (0.0, 0.0, 1.0), (0.5, 0.5, 0.0)))
@@ -49,7 +49,7 @@ ARRIVALS = {
 }
 
 
-def customers(scenario, count, seed=0, portion=4096, feeds=poisson):
+def customers(scenario, count, seed=0, portion=4096, feeds=calendar_workload):
     """The first `count` customers of a feed, asked for in portions."""
     feed, parts, have = feeds(scenario)(np.random.SeedSequence(seed)), [], 0
     while have < count:
@@ -241,7 +241,7 @@ def test_requirements_do_not_depend_on_arrivals_nor_arrivals_on_requirements():
 
 @pytest.mark.parametrize("parts", WORKLOADS.values(), ids=WORKLOADS)
 def test_a_copy_goes_on_alike(parts):
-    feed = poisson(replace(PLAIN, **parts))(np.random.SeedSequence(6))
+    feed = calendar_workload(replace(PLAIN, **parts))(np.random.SeedSequence(6))
     feed.draw(50)
     for other in (copy.deepcopy(feed), pickle.loads(pickle.dumps(feed))):
         again = copy.deepcopy(feed)
@@ -252,8 +252,8 @@ def test_a_copy_goes_on_alike(parts):
 
 
 def test_only_what_is_not_markov_needs_a_feed():
-    assert workload_of(PLAIN) is workload_of(replace(PLAIN, service=Exponential())) is None
-    assert all(workload_of(replace(PLAIN, **parts)) for parts in list(WORKLOADS.values())[1:8])
+    assert workload_for(PLAIN) is workload_for(replace(PLAIN, service=Exponential())) is None
+    assert all(workload_for(replace(PLAIN, **parts)) for parts in list(WORKLOADS.values())[1:8])
 
 
 # Traces
@@ -268,7 +268,7 @@ def trace(tmp_path):
 
 
 def test_a_trace_is_replayed_once(trace):
-    feed = workload_of(replace(PLAIN, arrivals=trace))(np.random.SeedSequence(0))
+    feed = workload_for(replace(PLAIN, arrivals=trace))(np.random.SeedSequence(0))
     first, last, none = feed.draw(5), feed.draw(5), feed.draw(5)
     assert [part.gaps.size for part in (first, last, none)] == [5, 3, 0]
     np.testing.assert_allclose(np.concatenate([first.sizes, last.sizes]), np.arange(1, 9) / 4.5)
@@ -278,7 +278,7 @@ def test_a_trace_is_replayed_once(trace):
 def test_blocks_of_a_trace_follow_one_another_without_end(trace):
     """Row k comes after a gap k and brings k + 1, in rows that follow one another in a circle."""
     scenario = replace(PLAIN, arrivals=replace(trace, block=3))
-    gaps, sizes, *_ = customers(scenario, 300_000, feeds=workload_of)
+    gaps, sizes, *_ = customers(scenario, 300_000, feeds=workload_for)
     rows = np.rint(sizes * 4.5).astype(int) - 1
     assert ((rows[1::3] - rows[::3]) % 8 == 1).all()
     assert ((rows[2::3] - rows[1::3]) % 8 == 1).all()
@@ -290,7 +290,7 @@ def test_blocks_of_a_trace_follow_one_another_without_end(trace):
 
 
 def test_a_recorded_customer_may_ask_a_hot_router(trace):
-    feed = workload_of(replace(PLAIN, arrivals=trace, shares=HotRouter(1.0, 1e9)))(np.random.SeedSequence(0))
+    feed = workload_for(replace(PLAIN, arrivals=trace, shares=HotRouter(1.0, 1e9)))(np.random.SeedSequence(0))
     assert len(set(feed.draw(100).routers)) == 1
     assert feed.draw(100).routers is None
 

@@ -11,7 +11,7 @@ from pull_env.scenario.arrivals import Batches, Bursts, Day, HotRouter, Modulate
 from pull_env.scenario.laws import Deterministic, Erlang, Exponential, Hyperexponential, Lognormal, Pareto
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
-from pull_env.simulation.workload import poisson
+from pull_env.simulation.workload import calendar_workload
 from pull_env.theory import exact, formulas, optimum, pull_mean_field
 from pull_env.theory.prediction import lower_bounds, predict
 from tests.oracles.exactness import combine, meets
@@ -45,13 +45,13 @@ def test_pollaczek_khinchine(name, law):
 
 def waits_of(scenario, policy, customers, seed):
     """The waits of customers, one by one, and the feed that the simulator had."""
-    simulator = Simulator(scenario, policy.steps, policy.announce, workload=poisson(scenario))
+    simulator = Simulator(scenario, policy.steps, policy.announce, workload=calendar_workload(scenario))
     simulator.reset(seed)
     chain, waits = encode(policy.steps, scenario), np.zeros(customers)
     for k in range(customers):
         simulator.run(chain, 1)
         waits[k] = simulator.arrays.head["wait"][0]
-    feed = poisson(scenario)(np.random.SeedSequence(seed, spawn_key=(0, 0)))
+    feed = calendar_workload(scenario)(np.random.SeedSequence(seed, spawn_key=(0, 0)))
     return waits, feed.draw(customers)
 
 

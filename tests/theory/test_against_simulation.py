@@ -8,7 +8,7 @@ from pull_env import Inspect, Policy, Pool, Probe, Scenario, simulate
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.statistics import estimate
-from pull_env.simulation.workload import poisson
+from pull_env.simulation.workload import calendar_workload
 from tests.oracles.exactness import agrees, meets
 
 pytestmark = pytest.mark.slow
@@ -165,7 +165,12 @@ def two_point(generator, count):
 def test_pollaczek_khinchine(name, sizes, variation):
     scenario = Scenario((Pool(2, 2.0),), load=0.7)
     result = simulate(
-        scenario, baselines.make(name), 8_000_000, replications=16, seed=8, workload=poisson(scenario, sizes)
+        scenario,
+        baselines.make(name),
+        8_000_000,
+        replications=16,
+        seed=8,
+        workload=calendar_workload(scenario, sizes),
     )
     meets(result.response, 0.5 * (1 + 0.7 * (1 + variation) / (2 * 0.3)), width=0.01)
     meets(result.p_wait, 0.7, width=0.01)
@@ -177,7 +182,7 @@ def test_exponential_requirements_on_the_calendar_agree_with_the_markov_clock(en
     scenario = Scenario((Pool(2, 1.0, 2), Pool(2, 2.0, 4)), routers=2, load=0.9)
     run = {"customers": 8_000_000, "replications": 16}
     markov = simulate(scenario, policy, seed=9, **run)
-    calendar = simulate(scenario, policy, seed=10, **run, workload=poisson(scenario))
+    calendar = simulate(scenario, policy, seed=10, **run, workload=calendar_workload(scenario))
     for name in ("wait", "response", "p_wait", "p_block", "mean_number"):
         agrees(getattr(markov, name), getattr(calendar, name), width=0.025, what=name)
     for kind in ("pull", "remove", "probe"):
@@ -189,7 +194,7 @@ def test_exponential_requirements_on_the_calendar_agree_with_the_markov_clock(en
 def test_quantiles_of_the_wait_in_a_single_queue():
     """M/M/1: P(wait > t) = rho exp(-(mu - lambda) t)."""
     scenario = Scenario((Pool(1, 2.0),), load=0.8)
-    for workload, customers in ((None, 20_000_000), (poisson(scenario), 14_000_000)):
+    for workload, customers in ((None, 20_000_000), (calendar_workload(scenario), 14_000_000)):
         result = simulate(
             scenario, baselines.make("random"), customers, replications=32, seed=11, workload=workload
         )

@@ -10,7 +10,7 @@ from baselines.reproduce.run import STUDIES
 from pull_env import Policy, Scenario, load_scenario
 from pull_env.reporting.rows import read_rows
 from pull_env.scenario.scenario import scenario_names
-from pull_env.simulation.statistics import student
+from pull_env.simulation.statistics import t_quantile
 from pull_env.theory.prediction import lower_bounds, predict
 
 ROWS = read_rows(Path(__file__).parents[2] / "baselines/results/rows.jsonl")
@@ -26,8 +26,8 @@ def half_width(measure, level):
     """The half-width of another level than the 95 % of a row."""
     return (
         (measure["high"] - measure["mean"])
-        * student(level, measure["count"])
-        / student(0.95, measure["count"])
+        * t_quantile(level, measure["count"])
+        / t_quantile(0.95, measure["count"])
     )
 
 

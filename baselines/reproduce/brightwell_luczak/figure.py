@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from baselines.reproduce.brightwell_luczak.sections import ratio
 from baselines.reproduce.common.drawing import FONT, dress, line, panels, points
 from baselines.reproduce.common.study import Row, value
-from pull_env.simulation.statistics import Estimate, unclaimed
+from pull_env.simulation.statistics import Estimate, nan_estimate
 
 CAPTION = (
     "Equal servers of rate 1, load 1 - n^-alpha, each customer at the shortest of d = floor(n^beta) queues; "
@@ -43,7 +43,7 @@ def figure(rows: Sequence[Row]) -> Figure:
 def _timed(row: Row) -> Estimate:
     """Return the time as on the page; NaN if the path began near the limit."""
     met = "time" in row["extra"] and row["point"]["start"] in ("empty", "long queues")
-    return ratio(row) if met else unclaimed(0)
+    return ratio(row) if met else nan_estimate(0)
 
 
 def _regimes(rows: Sequence[Row]) -> list[tuple[float, float]]:

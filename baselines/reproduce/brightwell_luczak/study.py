@@ -191,7 +191,7 @@ def watch(
     recorder, snapshots = Recorder(simulator), []
     for _ in range(BATCHES):
         _go(simulator, chain, math.ceil(length.counted * scenario.total_arrival_rate / BATCHES), stop)
-        recorder.mark()
+        recorder.end_batch()
         path.append(_look(simulator, regime, began))
         snapshots.append(_law(simulator))
     levels = max(map(len, snapshots))

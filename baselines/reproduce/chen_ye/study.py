@@ -204,7 +204,7 @@ def watch(
             for _ in range(LOOKS):
                 simulator.run(chain, step)
                 seen.append(look(simulator.arrays.servers["queue"], generator))
-            recorder.mark()
+            recorder.end_batch()
         return recorder.counts(), np.mean(seen, axis=0)
 
     threads = min(run.workers or os.cpu_count() or 1, REPLICATIONS)

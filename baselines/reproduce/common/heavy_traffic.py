@@ -19,7 +19,7 @@ from baselines.reproduce.common.study import Row
 from pull_env.scenario.scenario import Pool, Scenario
 from pull_env.simulation.results import Result
 from pull_env.simulation.simulate import BATCHES, simulate
-from pull_env.simulation.statistics import LEVEL, Estimate, estimate, from_error, paired, unclaimed
+from pull_env.simulation.statistics import LEVEL, Estimate, estimate, from_error, nan_estimate, paired
 
 REPLICATIONS = 8
 LOOKS = 4  # snapshots in each batch, where they are taken
@@ -113,7 +113,7 @@ def scaled(result: Result, run: Run) -> Estimate:
     """Return (1 - rho) E[N] of what was measured by `run`; see METHOD."""
     control = pooled(run)
     if not (result.mean_number.samples and control.samples):
-        return unclaimed(REPLICATIONS)  # the drift test speaks against it
+        return nan_estimate(REPLICATIONS)  # the drift test speaks against it
     difference = np.array(paired(result.mean_number, control).samples)
     return estimate(run.load + (1.0 - run.load) * difference)
 
@@ -152,13 +152,13 @@ def limit(points: Sequence[Point]) -> Estimate:
     Where the curve is refused by the four highest loads, or a value is not claimed, nothing is claimed.
     """
     if not all(math.isfinite(value.error) and value.error > 0.0 for _, _, value in points):
-        return unclaimed(REPLICATIONS)
+        return nan_estimate(REPLICATIONS)
     highest = sorted(points, key=lambda point: -point[0])
     for used in range(len(highest), 3, -1):
         curve, shorter = _curve(highest[:used]), _curve(highest[: used - 1])
         if curve and shorter and stats.chi2.sf(curve[2], used - 3) > REFUSED:
             return from_error(curve[0], math.hypot(curve[1], shorter[0] - curve[0]), REPLICATIONS)
-    return unclaimed(REPLICATIONS)
+    return nan_estimate(REPLICATIONS)
 
 
 def _curve(points: Sequence[Point]) -> tuple[float, float, float] | None:

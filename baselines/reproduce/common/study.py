@@ -12,7 +12,7 @@ from pull_env.policy.policy import Policy
 from pull_env.reporting.rows import row
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.results import Result
-from pull_env.simulation.statistics import Estimate, from_error, student, unclaimed
+from pull_env.simulation.statistics import Estimate, from_error, nan_estimate, t_quantile
 
 Row = Mapping[str, Any]  # what `measured` returns, or what JSON makes of it
 
@@ -107,10 +107,10 @@ def recalled(content: Mapping[str, Any]) -> Estimate:
     """Return the estimate that a row holds as mean, low, high and count."""
     mean, high, count = content["mean"], content["high"], content["count"]
     if mean is None:
-        return unclaimed(count)
+        return nan_estimate(count)
     if high is None:
         return from_error(mean, float("inf"), count)
-    return from_error(mean, (high - mean) / student(0.95, count) if count > 1 else 0.0, count)
+    return from_error(mean, (high - mean) / t_quantile(0.95, count) if count > 1 else 0.0, count)
 
 
 def value(row: Row, name: str) -> Estimate:

@@ -17,7 +17,7 @@ from baselines.reproduce.stolyar.sections import FILLED, sections
 from pull_env.scenario.scenario import Pool, Scenario
 from pull_env.simulation.results import Result
 from pull_env.simulation.simulate import simulate
-from pull_env.simulation.statistics import Estimate, estimate, unclaimed
+from pull_env.simulation.statistics import Estimate, estimate, nan_estimate
 from pull_env.simulation.warmup import split_relaxation
 from pull_env.theory.pull_fluid import pull_fluid
 from pull_env.theory.pull_mean_field import PullLimit, pull_many_routers
@@ -193,7 +193,7 @@ def point(
 def late(result: Result) -> Estimate:
     """Return P(a customer waits or is blocked)."""
     if not result.stable:
-        return unclaimed(result.replications)
+        return nan_estimate(result.replications)
     wait, block = np.array(result.p_wait.samples), np.array(result.p_block.samples)
     return estimate(wait * (1 - block) + block)
 
@@ -206,7 +206,7 @@ def empty(result: Result) -> Estimate:
     In the last case its message is withdrawn from another router.
     """
     if not result.stable:
-        return unclaimed(result.replications)
+        return nan_estimate(result.replications)
     return estimate(np.add(late(result).samples, result.messages["remove"].samples))
 
 

@@ -20,7 +20,7 @@ from pull_env import Policy, Pool, Scenario, Send, Trace, load_scenario, scenari
 from pull_env.reporting import describe
 from pull_env.reporting.rows import read_rows
 from pull_env.simulation.results import Result
-from pull_env.simulation.statistics import estimate, paired, unclaimed
+from pull_env.simulation.statistics import estimate, nan_estimate, paired
 from pull_env.theory import predict
 
 SHORT = ("--customers", "8000", "--warmup", "500", "--replications", "4")
@@ -144,7 +144,7 @@ def test_estimates_are_shown_to_the_digits_they_are_worth(samples: list[float], 
 
 
 def test_nothing_is_shown_of_what_is_not_claimed() -> None:
-    assert describe.plus_minus(unclaimed(8)) == "-"
+    assert describe.plus_minus(nan_estimate(8)) == "-"
 
 
 def test_growth_is_told_of_pools_that_grow() -> None:

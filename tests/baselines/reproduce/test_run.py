@@ -20,7 +20,7 @@ from baselines.reproduce.common.page import page
 from baselines.reproduce.common.study import Row, Section, Setup, Study, measured, recalled, value
 from pull_env import load_scenario, simulate
 from pull_env.reporting.rows import read_rows, to_line
-from pull_env.simulation.statistics import estimate, unclaimed
+from pull_env.simulation.statistics import estimate, nan_estimate
 
 RESULTS = Path(reproduce.__file__).with_name("results")
 
@@ -207,7 +207,7 @@ def test_an_estimate_comes_back_from_a_row(samples: list[float]) -> None:
 
 
 def test_what_is_not_claimed_comes_back_so() -> None:
-    assert str(recalled(json.loads(to_line(unclaimed(8).to_dict())))) == str(unclaimed(8))
+    assert str(recalled(json.loads(to_line(nan_estimate(8).to_dict())))) == str(nan_estimate(8))
 
 
 def near(mean: float, half: float = 0.01):  # type: ignore[no-untyped-def]
@@ -219,7 +219,7 @@ def test_criteria_pass_fail_and_leave_undecided() -> None:
     assert within(near(1.02), 1.0, 0.02) is None
     assert within(near(1.04), 1.0, 0.02) is False
     assert within(near(-1.0), -1.0, 0.02) is True
-    assert within(unclaimed(8), 1.0, 0.02) is None
+    assert within(nan_estimate(8), 1.0, 0.02) is None
     assert above(near(1.0), 0.9) is True
     assert above(near(1.0), 1.005) is None
     assert above(near(1.0), 1.1) is False
