@@ -16,6 +16,7 @@ from pull_env.policy.policy import (
     check_steps,
     step_from_dict,
 )
+from pull_env.policy.steps import check_policy
 from pull_env.scenario.scenario import Scenario
 
 MOST_PROBED = 8
@@ -63,10 +64,9 @@ def as_catalog(catalog: Sequence[Step | Mapping[str, Any]] | None, scenario: Sce
     """
     if catalog is None:
         return default_catalog(scenario)
-    if isinstance(catalog, (str, Mapping)) or not isinstance(catalog, Sequence):
-        raise PolicyError(f"catalog is {catalog!r}: it must be a list of steps, or nothing for the default")
+    steps = check_policy.items("catalog", catalog)
     try:
-        return check_steps(tuple(step_from_dict(step) for step in catalog))
+        return check_steps([step_from_dict(step) for step in steps])
     except PolicyError as error:
         raise PolicyError(f"catalog: {error}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.policy.steps import PolicyError, known
+from pull_env.policy.steps import PolicyError
+from pull_env.policy.steps import check_policy as check
 
 Array = npt.NDArray[np.float32]
 Activation = Literal["tanh", "relu"]
@@ -47,17 +48,11 @@ class Network:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "layers", _checked(self.layers))
-        if self.activation not in get_args(Activation):
-            known_ones = ", ".join(get_args(Activation))
-            raise PolicyError(f"network.activation is {self.activation!r}: it must be one of {known_ones}")
-        for name in ("sampled", "masked"):
-            if not isinstance(getattr(self, name), bool):
-                raise PolicyError(f"network.{name} is {getattr(self, name)!r}: it must be true or false")
-        seed = self.training_seed
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            raise PolicyError(
-                f"network.training_seed is {seed!r}: it must be a whole number from 0, or nothing"
-            )
+        check.choice("network.activation", self.activation, get_args(Activation))
+        check.flag("network.sampled", self.sampled)
+        check.flag("network.masked", self.masked)
+        seed = check.optional(check.whole, "network.training_seed", self.training_seed, 0)
+        object.__setattr__(self, "training_seed", seed)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -140,9 +135,7 @@ def read_network(content: Any, folder: Path) -> Network:
         PolicyError: The file is missing, holds something else or other weights, or a value is not allowed.
     """
     options = ("activation", "sampled", "masked", "training_seed")
-    if not isinstance(content, Mapping):
-        raise PolicyError(f"network is {content!r}: it must be a table")
-    known(content, ("weights", "sha256", *options), "network")
+    content = check.known_keys("network", content, ("weights", "sha256", *options))
     name = content.get("weights")
     if not isinstance(name, str) or not name or name != Path(name).name:
         raise PolicyError(f"network.weights is {name!r}: it must be the name of a file beside the policy's")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pull_env.policy.network import Network, read_network, write_layers
 from pull_env.policy.steps import (
     STEPS,
+    UNLIMITED,
     Cycle,
     Inspect,
     Last,
@@ -34,13 +35,13 @@ from pull_env.policy.steps import (
     Step,
     Take,
     Weights,
-    check,
+    check_record,
     check_steps,
-    known,
     step_from_dict,
     step_to_dict,
     totals,
 )
+from pull_env.policy.steps import check_policy as check
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from pull_env.scenario.scenario import Scenario
 
 Recipient = Literal["uniform", "fewest"]
-UNLIMITED = 2**30  # no threshold is higher: what routers add to one must fit in 32 bits
 
 __all__ = [
     "STEPS",
@@ -109,7 +109,7 @@ class Announce:
     growth: float | None = None
 
     def __post_init__(self) -> None:
-        check(self, "announce")
+        check_record(self, "announce")
         if self.sample is not None and self.recipient != "fewest":
             raise PolicyError(f"announce.sample is {self.sample}: it needs announce.recipient = 'fewest'")
 
@@ -138,7 +138,7 @@ class Memory:
     by_pool: bool = True
 
     def __post_init__(self) -> None:
-        check(self, "memory")
+        check_record(self, "memory")
 
     def complete(self, servers: int) -> bool:
         """Return whether a router knows all `servers` from the start."""
@@ -170,18 +170,14 @@ class Policy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", check_steps(self.steps))
-        if not isinstance(self.name, str) or not self.name:
-            raise PolicyError(f"name is {self.name!r}: it must be a text that is not empty")
-        if not isinstance(self.memory, Memory):
-            raise PolicyError(f"memory is {self.memory!r}: it must be a Memory")
+        check.text("name", self.name)
+        check.instance("memory", self.memory, Memory)
         if self.network is None:
             self._check_chain()
-        elif not isinstance(self.network, Network):
-            raise PolicyError(
-                f"network is a {type(self.network).__name__}: it must be a Network; "
-                "load_policy reads one from files"
-            )
-        elif self.network.sizes[-1] != len(self.steps):
+            return
+        if not isinstance(self.network, Network):
+            raise check.refusal("network", self.network, "a Network; load_policy reads one from files")
+        if self.network.sizes[-1] != len(self.steps):
             raise PolicyError(
                 f"network has {self.network.sizes[-1]} outputs: "
                 f"there must be one for each of {len(self.steps)} steps"
@@ -217,13 +213,11 @@ class Policy:
         Raises:
             PolicyError: A key is unknown, or a value is not allowed.
         """
-        known(content, ("name", "announce", "memory", "steps", "network"), "policy")
-        steps = content.get("steps", ())
-        if not isinstance(steps, (list, tuple)):
-            raise PolicyError(f"steps is {steps!r}: it must be a list of steps")
+        fields = ("name", "announce", "memory", "steps", "network")
+        content = check.known_keys("policy", content, fields, prefix="")
         return cls(
             content.get("name", "custom"),
-            tuple(step_from_dict(step) for step in steps),
+            tuple(step_from_dict(step) for step in check.items("steps", content.get("steps", ()))),
             as_announce(content.get("announce")),
             as_memory(content.get("memory", {})),
             content.get("network"),
@@ -290,10 +284,7 @@ def as_announce(content: Announce | Mapping[str, Any] | None) -> Announce | None
     """
     if content is None or isinstance(content, Announce):
         return content
-    if not isinstance(content, Mapping):
-        raise PolicyError(f"announce is {content!r}: it must be a table, or nothing")
-    known(content, tuple(field.name for field in dataclasses.fields(Announce)), "announce")
-    return Announce(**content)
+    return Announce(**check.known_fields("announce", content, Announce))
 
 
 def as_memory(content: Memory | Mapping[str, Any] | int) -> Memory:
@@ -306,5 +297,4 @@ def as_memory(content: Memory | Mapping[str, Any] | int) -> Memory:
         return content
     if not isinstance(content, Mapping):
         return Memory(content)
-    known(content, tuple(field.name for field in dataclasses.fields(Memory)), "memory")
-    return Memory(**content)
+    return Memory(**check.known_fields("memory", content, Memory))

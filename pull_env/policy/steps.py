@@ -7,20 +7,26 @@ itself yet; the others always can.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
+
+from pull_env.scenario.validation import Validator, assign
 
 Order = Literal["random", "oldest", "fastest"]
 Weights = Literal["uniform", "rate"]
 Rank = Literal["queue", "delay", "queue then speed", "work"]
 
+UNLIMITED = 2**30  # no integer is larger: what routers add to one must fit in 32 bits
+
 
 class PolicyError(ValueError):
-    """A policy that cannot be: the message names the field, its value and what is allowed."""
+    """A policy that cannot be used: the message names field, value and remedy."""
+
+
+check_policy = check = Validator(PolicyError)
 
 
 @dataclass(frozen=True)
@@ -178,13 +184,10 @@ class Lookup:
 
     def __post_init__(self) -> None:
         for name in ("limits", "servers"):
-            numbers = getattr(self, name)
-            if isinstance(numbers, str) or not isinstance(numbers, (list, tuple)) or not numbers:
-                raise PolicyError(f"lookup.{name} is {numbers!r}: it must be a list of whole numbers")
-            for number in numbers:
-                if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**31:
-                    raise PolicyError(f"lookup.{name} has {number!r}: it must be a whole number from 0")
-            object.__setattr__(self, name, tuple(numbers))
+            numbers = check.each(f"lookup.{name}", getattr(self, name), partial(check.count, least=0))
+            if not numbers:
+                raise check.refusal(f"lookup.{name}", numbers, "a list of at least one whole number")
+            assign(self, **{name: numbers})
         size = math.prod(limit + 1 for limit in self.limits)
         if len(self.servers) != size:
             raise PolicyError(f"lookup.servers has {len(self.servers)} entries: limits ask for {size}")
@@ -210,18 +213,8 @@ def step_from_dict(content: Step | Mapping[str, Any]) -> Step:
     """
     if isinstance(content, get_args(Step)):
         return content  # type: ignore[no-any-return]
-    if not isinstance(content, Mapping):
-        raise PolicyError(f"step is {content!r}: it must be a table with its kind")
-    kind = content.get("kind")
-    if kind not in STEPS:
-        raise PolicyError(f"step.kind is {kind!r}: it must be one of {', '.join(STEPS)}")
-    fields = {key: value for key, value in content.items() if key != "kind"}
-    known(fields, tuple(field.name for field in dataclasses.fields(STEPS[kind])), kind)
-    try:
-        return STEPS[kind](**fields)
-    except TypeError:
-        required = [field.name for field in dataclasses.fields(STEPS[kind]) if field.name not in fields]
-        raise PolicyError(f"{kind} needs {required[0]}") from None
+    kind, values = check.variant("step", content, "kind", STEPS)
+    return kind(**check.known_fields(kind.kind, values, kind))
 
 
 def check_steps(steps: Any) -> tuple[Step, ...]:
@@ -230,12 +223,11 @@ def check_steps(steps: Any) -> tuple[Step, ...]:
     Raises:
         PolicyError: There is none, or one has a value that is not allowed.
     """
-    if isinstance(steps, str) or not isinstance(steps, (list, tuple)) or not steps:
-        raise PolicyError(f"steps is {steps!r}: it must hold at least one step")
+    if not check.items("steps", steps):
+        raise check.refusal("steps", steps, "a list of at least one step")
     for k, step in enumerate(steps):
-        if not isinstance(step, get_args(Step)):
-            raise PolicyError(f"steps[{k}] is {step!r}: it must be one of {', '.join(STEPS)}")
-        check(step, f"steps[{k}]")
+        check.instance(f"steps[{k}]", step, *STEPS.values())
+        check_record(step, f"steps[{k}]")
         if getattr(step, "pool", None) is not None and getattr(step, "weights", "uniform") != "uniform":
             raise PolicyError(f"steps[{k}].weights is 'rate': within one pool all rates are equal")
         if getattr(step, "recall", False) and getattr(step, "rank", None) == "work":
@@ -248,18 +240,8 @@ def totals() -> str:
     return ", ".join(kind for kind, step in STEPS.items() if step.total)
 
 
-def known(content: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> None:
-    """Refuse keys that are not allowed, and name the nearest one that is."""
-    for key in content:
-        if key not in allowed:
-            near = difflib.get_close_matches(str(key), allowed, 1, 0.0)
-            raise PolicyError(
-                f"{where} has an unknown key {key!r}: did you mean {near[0]!r}? Known: {', '.join(allowed)}"
-            )
-
-
-_WHOLE = {"pool": 0, "at_most": 1, "threshold": 1, "sample": 1, "size": 1}  # least values of integer fields
-_REAL = {"stop_at": "time", "growth": "number"}
+_LEAST = {"pool": 0, "at_most": 1, "threshold": 1, "sample": 1, "size": 1}  # of integer fields
+_NON_NEGATIVE = ("stop_at", "growth")
 
 
 @cache  # a vector of envs checks the same steps a thousand times
@@ -267,25 +249,23 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def check(record: Any, where: str) -> None:
-    """Refuse a value that its field does not allow: choices by their annotation, numbers by their range."""
+def check_record(record: Any, where: str) -> None:
+    """Refuse values that fields do not allow: choices by annotation, numbers by range."""
     hints = _hints(type(record))  # type: ignore[arg-type]
     for field in dataclasses.fields(record):
         value, name = getattr(record, field.name), f"{where}.{field.name}"
         choices = get_args(hints[field.name])
-        if value is None and type(None) in choices:
-            continue
-        if field.name in _WHOLE:
-            least = _WHOLE[field.name]
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 2**30:
-                raise PolicyError(f"{name} is {value!r}: it must be a whole number from {least}")
+        if (value is None and type(None) in choices) or hints[field.name] == tuple[int, ...]:
+            continue  # the numbers of a table check themselves
+        if field.name in _LEAST:
+            checked: float = check.whole(name, value, _LEAST[field.name], UNLIMITED)
+        elif field.name in _NON_NEGATIVE:
+            checked = check.non_negative(name, value)
         elif hints[field.name] is bool:
-            if not isinstance(value, bool):
-                raise PolicyError(f"{name} is {value!r}: it must be true or false")
-        elif field.name in _REAL:
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-                raise PolicyError(f"{name} is {value!r}: it must be a {_REAL[field.name]} from 0, or nothing")
-        elif hints[field.name] == tuple[int, ...]:
-            continue  # a table, which checks itself
-        elif value not in choices:
-            raise PolicyError(f"{name} is {value!r}: it must be one of {', '.join(map(repr, choices))}")
+            check.flag(name, value)
+            continue
+        else:
+            check.choice(name, value, choices)
+            continue
+        if not isinstance(value, int | float):  # numpy's numbers have no JSON
+            assign(record, **{field.name: checked})

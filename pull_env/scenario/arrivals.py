@@ -16,21 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.scenario.laws import Law, expect_law, law_of
-from pull_env.scenario.validation import (
-    ScenarioError,
-    assign,
-    build,
-    choose,
-    count,
-    known_fields,
-    listed,
-    not_negative,
-    number,
-    path,
-    positive,
-    refusal,
-    text,
-)
+from pull_env.scenario.validation import ScenarioError, assign
+from pull_env.scenario.validation import check_scenario as check
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,12 +49,10 @@ class Trace:
     bad_rows: str | None = None
 
     def __post_init__(self) -> None:
-        assign(self, trace=path("trace", self.trace), time=text("time", self.time))
-        assign(self, size=text("size", self.size))
-        if self.block is not None:
-            assign(self, block=count("block", self.block))
-        if self.bad_rows not in (None, "skip"):
-            raise refusal("bad_rows", self.bad_rows, "'skip' or left out")
+        check.fields(self, check.path, "trace")
+        check.fields(self, check.text, "time", "size")
+        check.fields(self, check.count, "block")
+        check.fields(self, check.choice, "bad_rows", choices=("skip",))
 
 
 @dataclass(frozen=True)
@@ -90,14 +75,11 @@ class Batches:
     kind: str = field(default="batches", init=False)
 
     def __post_init__(self) -> None:
-        if self.law not in ("geometric", "fixed"):
-            raise refusal("law", self.law, "'geometric' or 'fixed'")
+        check.fields(self, check.choice, "law", choices=("geometric", "fixed"))
         if self.law == "fixed":
-            assign(self, size=count("size", self.size))
-        elif 1.0 <= number(self.size) <= 1e6:
-            assign(self, size=float(self.size))
+            check.fields(self, check.count, "size")
         else:
-            raise refusal("size", self.size, "a number from 1 to 1000000")
+            check.fields(self, check.number, "size", least=1.0, most=1e6)
 
 
 @dataclass(frozen=True)
@@ -120,22 +102,22 @@ class Modulated:
     kind: str = field(default="modulated", init=False)
 
     def __post_init__(self) -> None:
-        rates = tuple(not_negative(f"rates[{k}]", r) for k, r in enumerate(listed("rates", self.rates)))
-        lengths = tuple(positive(f"lengths[{k}]", t) for k, t in enumerate(listed("lengths", self.lengths)))
+        rates = check.each("rates", self.rates, check.non_negative)
+        lengths = check.each("lengths", self.lengths, check.positive)
         if not any(rates):
-            raise refusal("rates", rates, "a list of which one number at least is positive")
+            raise check.refusal("rates", rates, "a list of which one number at least is positive")
         if len(lengths) != len(rates):
             raise ScenarioError(f"lengths has {len(lengths)} numbers: it must have {len(rates)}, as rates")
         assign(self, rates=rates, lengths=lengths)
         if self.moves is not None:
-            rows = listed("moves", self.moves)
+            rows = check.items("moves", self.moves)
             assign(self, moves=tuple(_chances(f"moves[{k}]", row, len(rates)) for k, row in enumerate(rows)))
             if len(rows) != len(rates):
                 raise ScenarioError(f"moves has {len(rows)} rows: it must have {len(rates)}, as rates")
         if np.linalg.matrix_rank(self.generator) < len(rates) - 1:
-            raise refusal("moves", self.moves, "such that all phases lead to one set of phases")
+            raise check.refusal("moves", self.moves, "such that all phases lead to one set of phases")
         if not self.mean_rate > 0.0:
-            raise refusal("rates", rates, "positive in a phase to which the chain returns")
+            raise check.refusal("rates", rates, "positive in a phase to which the chain returns")
 
     @cached_property
     def chances(self) -> Floats:
@@ -187,10 +169,8 @@ class Bursts:
     kind: str = field(default="bursts", init=False)
 
     def __post_init__(self) -> None:
-        assign(self, peak=positive("peak", self.peak), length=positive("length", self.length))
-        if not 0.0 < number(self.share) < 1.0:
-            raise refusal("share", self.share, "a number above 0 and below 1")
-        assign(self, share=number(self.share))
+        check.fields(self, check.positive, "peak", "length")
+        check.fields(self, check.number, "share", above=0.0, below=1.0)
 
     def phases(self, load: float) -> Modulated:
         """Return the two phases, quiet and burst, at a mean load.
@@ -200,7 +180,7 @@ class Bursts:
         """
         if not load < self.peak <= load / self.share * (1.0 + 1e-12):
             allowed = f"above the load, {load:g}, and at most {load / self.share:g}, all of it in bursts"
-            raise refusal("peak", self.peak, allowed)
+            raise check.refusal("peak", self.peak, allowed)
         return _two_phases(self, load)
 
 
@@ -221,9 +201,8 @@ class Day:
     kind: str = field(default="day", init=False)
 
     def __post_init__(self) -> None:
-        assign(self, period=positive("period", self.period), swing=not_negative("swing", self.swing))
-        if self.swing > 1.0:
-            raise refusal("swing", self.swing, "a number from 0 to 1")
+        check.fields(self, check.positive, "period")
+        check.fields(self, check.number, "swing", least=0.0, most=1.0)
 
 
 @dataclass(frozen=True)
@@ -262,9 +241,8 @@ class HotRouter:
     every: float
 
     def __post_init__(self) -> None:
-        assign(self, every=positive("every", self.every), share=positive("share", self.share))
-        if self.share > 1.0:
-            raise refusal("share", self.share, "a number above 0, at most 1")
+        check.fields(self, check.positive, "every")
+        check.fields(self, check.number, "share", above=0.0, most=1.0)
 
 
 Arrivals = Trace | Batches | Modulated | Bursts | Day | Renewal
@@ -284,12 +262,12 @@ def arrivals_of(data: object, where: str) -> Arrivals:
         ScenarioError: If there is no such kind, or a parameter is unknown, missing or not allowed.
     """
     if not isinstance(data, Mapping) or "kind" not in data:
-        return build(Trace, data, where)
-    kind, parameters = choose(ARRIVALS, data, where, "kind")
+        return check.build(where, data, Trace)
+    kind, parameters = check.variant(where, data, "kind", ARRIVALS)
     if kind is Renewal:
-        values = known_fields(Renewal, parameters, where, prefix=f"{where}.")
+        values = check.known_fields(where, parameters, Renewal)
         return Renewal(law_of(values["gaps"], f"{where}.gaps"))
-    arrivals: Arrivals = build(kind, parameters, where)
+    arrivals: Arrivals = check.build(where, parameters, kind)
     return arrivals
 
 
@@ -301,7 +279,7 @@ def _two_phases(bursts: Bursts, load: float) -> Modulated:
 
 
 def _chances(name: str, value: object, phases: int) -> tuple[float, ...]:
-    row = tuple(not_negative(f"{name}[{k}]", chance) for k, chance in enumerate(listed(name, value)))
+    row = check.each(name, value, check.non_negative)
     if len(row) != phases:
         raise ScenarioError(f"{name} has {len(row)} numbers: it must have {phases}, as rates")
     if abs(math.fsum(row) - 1.0) > CHANCES_TOLERANCE:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.scenario.validation import ScenarioError, nearest
+from pull_env.scenario.validation import ScenarioError, one_of
 
 # Feitelson, Tsafrir, Krakov 2014, "Experience with using the Parallel Workloads Archive": 18 values a line,
 # -1 for what is not known. `submit` is a time in seconds, `run` the seconds that the work took.
@@ -184,10 +184,7 @@ def _parquet(path: str, names: tuple[str, ...]) -> Table:
 
 def _position(where: str, header: list[str], name: str) -> int:
     if name not in header:
-        raise ScenarioError(
-            f"{where}: {name!r} is not a column: the nearest is {nearest(name, header)!r}, "
-            f"of {', '.join(header)}"
-        )
+        raise ScenarioError(f"{where}: {name!r} is not a column: {one_of(name, header)}")
     return header.index(name)
 
 

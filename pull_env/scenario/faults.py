@@ -8,21 +8,11 @@ same failures.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
-from pull_env.scenario.validation import (
-    LARGEST_INTEGER,
-    ScenarioError,
-    assign,
-    build,
-    expect,
-    known_fields,
-    listed,
-    not_negative,
-    number,
-    positive,
-    refusal,
-)
+from pull_env.scenario.validation import ScenarioError, assign
+from pull_env.scenario.validation import check_scenario as check
 
 Law = Literal["constant", "exponential"]
 Fate = Literal["wait", "lost", "restart"]
@@ -62,15 +52,10 @@ class News:
     timeout: float | None = None
 
     def __post_init__(self) -> None:
-        assign(self, delay=not_negative("delay", self.delay), loss=not_negative("loss", self.loss))
-        if self.law not in get_args(Law):
-            raise refusal("law", self.law, f"one of {', '.join(get_args(Law))}")
-        if self.loss >= 1.0:
-            raise refusal("loss", self.loss, "a number from 0, below 1")
-        if self.repeat is not None:
-            assign(self, repeat=positive("repeat", self.repeat))
-        if self.timeout is not None:
-            assign(self, timeout=not_negative("timeout", self.timeout))
+        check.fields(self, check.non_negative, "delay", "timeout")
+        check.fields(self, check.choice, "law", choices=get_args(Law))
+        check.fields(self, check.number, "loss", least=0.0, below=1.0)
+        check.fields(self, check.positive, "repeat")
 
     @property
     def patience(self) -> float:
@@ -101,11 +86,11 @@ class Drain:
     until: float | None = None
 
     def __post_init__(self) -> None:
-        assign(self, pool=_index("pool", self.pool), at=not_negative("at", self.at))
-        if self.until is not None:
-            assign(self, until=positive("until", self.until))
-            if self.until <= self.at:
-                raise refusal("until", self.until, f"later than at, {self.at}")
+        check.fields(self, check.count, "pool", least=0)
+        check.fields(self, check.non_negative, "at")
+        check.fields(self, check.positive, "until")
+        if self.until is not None and self.until <= self.at:
+            raise check.refusal("until", self.until, f"later than at, {self.at}")
 
     def overlaps(self, other: Drain) -> bool:
         """Return whether both are in force at some time."""
@@ -152,18 +137,13 @@ class Faults:
             if (getattr(self, first) is None) != (getattr(self, second) is None):
                 both = f"{first} is {getattr(self, first)!r} and {second} is {getattr(self, second)!r}"
                 raise ScenarioError(f"{both}: both must be given, or neither")
-        for name in ("up", "down", "normal", "slow", "restart"):
-            if getattr(self, name) is not None:
-                assign(self, **{name: positive(name, getattr(self, name))})
-        assign(self, factor=positive("factor", self.factor))
-        if self.customers not in get_args(Fate):
-            raise refusal("customers", self.customers, f"one of {', '.join(get_args(Fate))}")
+        check.fields(self, check.positive, "up", "down", "normal", "slow", "restart", "factor")
+        check.fields(self, check.choice, "customers", choices=get_args(Fate))
         if self.pools is not None:
-            pools = listed("pools", self.pools)
-            assign(self, pools=tuple(_index(f"pools[{k}]", pool) for k, pool in enumerate(pools)))
-        assign(self, drains=tuple(listed("drains", self.drains)))
+            assign(self, pools=check.each("pools", self.pools, partial(check.count, least=0)))
+        assign(self, drains=tuple(check.items("drains", self.drains)))
         for k, drain in enumerate(self.drains):
-            expect(f"drains[{k}]", drain, Drain)
+            check.instance(f"drains[{k}]", drain, Drain)
             for m, other in enumerate(self.drains[:k]):
                 if drain.pool == other.pool and drain.overlaps(other):
                     raise ScenarioError(
@@ -190,7 +170,7 @@ class Faults:
         named += [(f"faults.drains[{k}].pool", drain.pool) for k, drain in enumerate(self.drains)]
         for name, pool in named:
             if pool >= pools:
-                raise refusal(name, pool, f"an integer from 0 to {pools - 1}, the last pool")
+                raise check.refusal(name, pool, f"a whole number from 0 to {pools - 1}, the last pool")
 
 
 def faults_of(data: object, where: str) -> Faults:
@@ -199,15 +179,10 @@ def faults_of(data: object, where: str) -> Faults:
     Raises:
         ScenarioError: If a key is unknown or missing, or a value is not allowed.
     """
-    values = known_fields(Faults, data, where, prefix=f"{where}.")
+    values = check.known_fields(where, data, Faults)
     drains = values.get("drains")
     if isinstance(drains, list | tuple):
-        values["drains"] = tuple(build(Drain, each, f"{where}.drains[{k}]") for k, each in enumerate(drains))
-    return build(Faults, values, where)
-
-
-def _index(name: str, value: object) -> int:
-    found = number(value)
-    if not (0 <= found <= LARGEST_INTEGER and found == int(found)):
-        raise refusal(name, value, "an integer from 0")
-    return int(found)
+        values["drains"] = tuple(
+            check.build(f"{where}.drains[{k}]", each, Drain) for k, each in enumerate(drains)
+        )
+    return check.build(where, values, Faults)

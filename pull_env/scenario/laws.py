@@ -14,18 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pull_env.scenario.columns import positive_numbers
-from pull_env.scenario.validation import (
-    above,
-    assign,
-    build,
-    choose,
-    count,
-    number,
-    path,
-    positive,
-    refusal,
-    text,
-)
+from pull_env.scenario.validation import check_scenario as check
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,7 +66,7 @@ class Erlang:
     law: str = field(default="erlang", init=False)
 
     def __post_init__(self) -> None:
-        assign(self, phases=count("phases", self.phases))
+        check.fields(self, check.count, "phases")
 
     @property
     def scv(self) -> float:
@@ -104,7 +93,7 @@ class Hyperexponential:
     law: str = field(default="hyperexponential", init=False)
 
     def __post_init__(self) -> None:
-        assign(self, scv=above("scv", self.scv, 1.0))
+        check.fields(self, check.number, "scv", above=1.0)
 
     @property
     def chance(self) -> float:
@@ -135,7 +124,7 @@ class Lognormal:
     law: str = field(default="lognormal", init=False)
 
     def __post_init__(self) -> None:
-        assign(self, scv=positive("scv", self.scv))
+        check.fields(self, check.positive, "scv")
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         """Return the next `count` values."""
@@ -162,9 +151,10 @@ class Pareto:
 
     def __post_init__(self) -> None:
         if self.bound is None:
-            assign(self, shape=above("shape", self.shape, 1.0))
+            check.fields(self, check.number, "shape", above=1.0)
         else:
-            assign(self, shape=positive("shape", self.shape), bound=above("bound", self.bound, 1.0))
+            check.fields(self, check.positive, "shape")
+            check.fields(self, check.number, "bound", above=1.0)
 
     @property
     def scv(self) -> float:
@@ -205,9 +195,7 @@ class Weibull:
     law: str = field(default="weibull", init=False)
 
     def __post_init__(self) -> None:
-        if not 0.1 <= number(self.shape) < math.inf:
-            raise refusal("shape", self.shape, "a finite number from 0.1")
-        assign(self, shape=number(self.shape))
+        check.fields(self, check.number, "shape", least=0.1)
 
     @property
     def scv(self) -> float:
@@ -237,7 +225,8 @@ class Empirical:
     law: str = field(default="empirical", init=False)
 
     def __post_init__(self) -> None:
-        assign(self, file=path("file", self.file), column=text("column", self.column))
+        check.fields(self, check.path, "file")
+        check.fields(self, check.text, "column")
 
     @property
     def scv(self) -> float:
@@ -272,12 +261,12 @@ def law_of(data: object, where: str) -> Law:
     Raises:
         ScenarioError: If there is no such law, or a parameter is unknown, missing or not allowed.
     """
-    kind, parameters = choose(LAWS, data, where, "law")
-    law: Law = build(kind, parameters, where)
+    kind, parameters = check.variant(where, data, "law", LAWS)
+    law: Law = check.build(where, parameters, kind)
     return law
 
 
 def expect_law(name: str, value: object) -> None:
     """Refuse a value that is no law."""
     if not isinstance(value, tuple(LAWS.values())):
-        raise refusal(name, value, f"a law: {', '.join(kind.__name__ for kind in LAWS.values())}")
+        raise check.refusal(name, value, f"a law: {', '.join(kind.__name__ for kind in LAWS.values())}")

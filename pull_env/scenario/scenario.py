@@ -18,20 +18,8 @@ from typing import Any
 from pull_env.scenario.arrivals import ARRIVALS, Arrivals, Bursts, HotRouter, Renewal, Trace, arrivals_of
 from pull_env.scenario.faults import Faults, News, faults_of
 from pull_env.scenario.laws import Empirical, Exponential, Law, expect_law, law_of
-from pull_env.scenario.validation import (
-    ScenarioError,
-    assign,
-    build,
-    count,
-    expect,
-    known_fields,
-    listed,
-    nearest,
-    not_negative,
-    positive,
-    refusal,
-    text,
-)
+from pull_env.scenario.validation import ScenarioError, assign, one_of
+from pull_env.scenario.validation import check_scenario as check
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -46,7 +34,6 @@ __all__ = [
     "Trace",
     "as_scenario",
     "load_scenario",
-    "nearest",
     "scenario_names",
     "traced_names",
 ]
@@ -74,9 +61,8 @@ class Pool:
     buffer: int | None = None
 
     def __post_init__(self) -> None:
-        assign(self, size=count("size", self.size), rate=positive("rate", self.rate))
-        if self.buffer is not None:
-            assign(self, buffer=count("buffer", self.buffer))
+        check.fields(self, check.count, "size", "buffer")
+        check.fields(self, check.positive, "rate")
 
 
 @dataclass(frozen=True)
@@ -97,8 +83,7 @@ class Prices:
     block: float = 10.0
 
     def __post_init__(self) -> None:
-        assign(self, wait=not_negative("wait", self.wait), message=not_negative("message", self.message))
-        assign(self, block=not_negative("block", self.block))
+        check.fields(self, check.non_negative, "wait", "message", "block")
 
 
 @dataclass(frozen=True)
@@ -142,34 +127,34 @@ class Scenario:
     version: int = 1
 
     def __post_init__(self) -> None:
-        assign(self, pools=tuple(listed("pools", self.pools)))
+        assign(self, pools=tuple(check.items("pools", self.pools)))
         if not self.pools:
-            raise refusal("pools", self.pools, "a list of at least one pool")
+            raise check.refusal("pools", self.pools, "a list of at least one pool")
         for index, pool in enumerate(self.pools):
-            expect(f"pools[{index}]", pool, Pool)
-        expect("prices", self.prices, Prices)
-        assign(self, routers=count("routers", self.routers), version=count("version", self.version))
-        assign(self, name=text("name", self.name))
+            check.instance(f"pools[{index}]", pool, Pool)
+        check.instance("prices", self.prices, Prices)
+        check.fields(self, check.count, "routers", "version")
+        check.fields(self, check.text, "name")
         self._settle_rate()
         self._settle_workload()
         if self.news is not None:
-            expect("news", self.news, News)
+            check.instance("news", self.news, News)
         if self.faults is not None:
-            expect("faults", self.faults, Faults)
+            check.instance("faults", self.faults, Faults)
             self.faults.check(len(self.pools))
 
     def _settle_workload(self) -> None:
         if self.arrivals is not None:
-            expect("arrivals", self.arrivals, Trace, *ARRIVALS.values())
+            check.instance("arrivals", self.arrivals, Trace, *ARRIVALS.values())
         if isinstance(self.arrivals, Bursts):
             self.arrivals.phases(self.nominal_load)  # refuses a peak that does not fit
         if self.service is not None:
             expect_law("service", self.service)
             if isinstance(self.arrivals, Trace):
-                raise refusal("service", self.service, "left out: a trace brings its own sizes")
+                raise check.refusal("service", self.service, "left out: a trace brings its own sizes")
         if isinstance(self.shares, HotRouter):
             if self.routers < 2:
-                raise refusal("routers", self.routers, "at least 2 for a hot one to move")
+                raise check.refusal("routers", self.routers, "at least 2 for a hot one to move")
         elif self.shares is not None:
             assign(self, shares=_shares(self.shares, self.routers))
 
@@ -177,13 +162,10 @@ class Scenario:
         if (self.load is None) == (self.arrival_rate is None):
             both = f"load is {self.load!r} and arrival_rate is {self.arrival_rate!r}"
             raise ScenarioError(f"{both}: exactly one of the two must be given")
-        if self.load is not None:
-            assign(self, load=positive("load", self.load))
-        else:
-            assign(self, arrival_rate=positive("arrival_rate", self.arrival_rate))
+        check.fields(self, check.positive, "load", "arrival_rate")
         # Each number may be finite while their product overflows, or vanishes.
-        positive("the capacity, sum of size x rate over the pools,", self.capacity)
-        positive("the total arrival rate, load x capacity,", self.total_arrival_rate)
+        check.positive("the capacity, sum of size x rate over the pools,", self.capacity)
+        check.positive("the total arrival rate, load x capacity,", self.total_arrival_rate)
 
     @property
     def servers(self) -> int:
@@ -263,21 +245,23 @@ class Scenario:
         Raises:
             ScenarioError: If a key is unknown or missing, or a value is not allowed.
         """
-        values = known_fields(cls, data, "scenario")
-        pools = listed("pools", values["pools"])
-        values["pools"] = tuple(build(Pool, pool, f"pools[{index}]") for index, pool in enumerate(pools))
+        values = check.known_fields("scenario", data, cls, prefix="")
+        pools = check.items("pools", values["pools"])
+        values["pools"] = tuple(
+            check.build(f"pools[{index}]", pool, Pool) for index, pool in enumerate(pools)
+        )
         if "prices" in values:
-            values["prices"] = build(Prices, values["prices"], "prices")
+            values["prices"] = check.build("prices", values["prices"], Prices)
         if values.get("arrivals") is not None:
             values["arrivals"] = arrivals_of(values["arrivals"], "arrivals")
         if values.get("service") is not None:
             values["service"] = law_of(values["service"], "service")
         if values.get("news") is not None:
-            values["news"] = build(News, values["news"], "news")
+            values["news"] = check.build("news", values["news"], News)
         if values.get("faults") is not None:
             values["faults"] = faults_of(values["faults"], "faults")
         if isinstance(values.get("shares"), Mapping):
-            values["shares"] = build(HotRouter, values["shares"], "shares")
+            values["shares"] = check.build("shares", values["shares"], HotRouter)
         return cls(**values)
 
 
@@ -316,8 +300,7 @@ def load_scenario(name_or_path: str, trace: str | os.PathLike[str] | None = None
     if path.suffix == ".toml" or len(path.parts) > 1 or path.is_file():
         return _load_file(path, trace)
     raise ScenarioError(
-        f"{name_or_path!r} is not a known scenario: the nearest is {nearest(name_or_path, names)!r}, "
-        f"the presets are {', '.join(names)}, and a path to a TOML file is allowed too"
+        f"{name_or_path!r} is not a known scenario: {one_of(name_or_path, names)}, or a path to a TOML file"
     )
 
 
@@ -336,7 +319,9 @@ def as_scenario(source: ScenarioLike) -> Scenario:
         return Scenario.from_dict(source)
     if isinstance(source, str | os.PathLike):
         return load_scenario(os.fspath(source))
-    raise refusal("scenario", source, "a Scenario, a preset's name, a path to a TOML file, or a mapping")
+    raise check.refusal(
+        "scenario", source, "a Scenario, a preset's name, a path to a TOML file, or a mapping"
+    )
 
 
 def _load_file(path: Path, trace: str | os.PathLike[str] | None) -> Scenario:
@@ -345,7 +330,7 @@ def _load_file(path: Path, trace: str | os.PathLike[str] | None) -> Scenario:
         if trace is not None and _replays(data):  # from where the user is, not the file
             data["arrivals"] = {**data["arrivals"], "trace": os.path.abspath(trace)}
         elif trace is not None:
-            raise refusal("trace", os.fspath(trace), "left out: the scenario replays none")
+            raise check.refusal("trace", os.fspath(trace), "left out: the scenario replays none")
         return _resolved(Scenario.from_dict(data), path.parent)
     except OSError as error:
         raise ScenarioError(f"{path} cannot be read: {error.strerror}") from None
@@ -386,8 +371,7 @@ def _plain(value: Any) -> Any:
 
 
 def _shares(value: object, routers: int) -> tuple[float, ...]:
-    given = enumerate(listed("shares", value))
-    shares = tuple(not_negative(f"shares[{index}]", share) for index, share in given)
+    shares = check.each("shares", value, check.non_negative)
     if len(shares) != routers:
         raise ScenarioError(f"shares has {len(shares)} numbers: it must have {routers}, one for each router")
     total = math.fsum(shares)

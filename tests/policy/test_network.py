@@ -73,7 +73,7 @@ def test_a_network_is_a_value():
 def test_a_policy_must_fit_its_network_and_the_scenario():
     with pytest.raises(PolicyError, match="network has 18 outputs: there must be one for each of 1 steps"):
         dataclasses.replace(follow(SMALL), steps=(Send(),))
-    with pytest.raises(PolicyError, match="network is a str: it must be a Network"):
+    with pytest.raises(PolicyError, match="network is 'x': it must be a Network"):
         Policy("a", (Send(),), network="x")
     wide = load_scenario("many-pools")
     with pytest.raises(
@@ -82,7 +82,7 @@ def test_a_policy_must_fit_its_network_and_the_scenario():
         pull_env.simulate(wide, follow(SMALL), 1000)
     with pytest.raises(PolicyError, match=r"steps\[0\].pool is 2: small-mixed has pools 0 to 1"):
         pull_env.simulate(SMALL, follow(SMALL, catalog=(Send(2), Send())), 1000)
-    with pytest.raises(PolicyError, match="network is a dict: it must be a Network; load_policy reads"):
+    with pytest.raises(PolicyError, match=r"network is {.*: it must be a Network; load_policy reads"):
         Policy.from_dict(follow(SMALL).to_dict())
 
 
@@ -129,7 +129,7 @@ def test_files_that_are_refused(tmp_path):
         "network.weights is '../mine.safetensors': it must be the name of a file beside", "mine.", "../mine."
     )
     refused("'other.safetensors': it cannot be read", "mine.", "other.")
-    refused("unknown key 'sampld': did you mean 'sampled'", "sampled", "sampld")
+    refused(r"network\.sampld is not a known key: did you mean 'sampled'\?", "sampled", "sampld")
     refused("network is 1: it must be a table", text, "network = 1\n")
     parts = {"0.weight": np.ones((18, 22), np.float32), "0.bias": np.zeros(18, np.float32)}
     for sentence, content in {

@@ -33,9 +33,9 @@ from pull_env.scenario.scenario import (
     Trace,
     as_scenario,
     load_scenario,
-    nearest,
     scenario_names,
 )
+from pull_env.scenario.validation import nearest
 
 POOLS = (Pool(3, rate=2.0, buffer=4), Pool(5, rate=0.5))
 NAN, INFINITY = math.nan, math.inf
@@ -360,8 +360,8 @@ def test_a_preset_comes_before_a_file_of_its_name(tmp_path: Path, monkeypatch: p
 def test_an_unknown_name_brings_the_nearest_and_all_presets() -> None:
     names = ", ".join([*sorted(PRESETS), "llm-gateway"])
     with raises(
-        f"'two_speed' is not a known scenario: the nearest is 'two-speeds', the presets are {names}, "
-        "and a path to a TOML file is allowed too"
+        rf"'two_speed' is not a known scenario: did you mean 'two-speeds'\? It must be one of {names}, "
+        "or a path to a TOML file"
     ):
         load_scenario("two_speed")
 
@@ -427,7 +427,7 @@ def test_nearest_takes_no_notice_of_case() -> None:
 
 POSITIVE = "it must be a positive finite number"
 NOT_NEGATIVE = "it must be a finite number of 0 or more"
-COUNT = "it must be an integer from 1 to 2147483647"
+COUNT = "it must be a whole number from 1 to 2147483647"
 TEXT = "it must be a string that is not empty"
 
 
@@ -536,13 +536,13 @@ def test_bad_values_of_a_scenario(values: dict[str, Any], sentence: str) -> None
         ({"pools": [{"size": 1, "buffer": 0}]}, rf"pools\[0\]\.buffer is 0: {COUNT}"),
         (
             {"pools": [{"size": 1, "raet": 1.0}]},
-            r"pools\[0\]\.raet is not a known key: the nearest is 'rate', of size, rate, buffer",
+            r"pools\[0\]\.raet is not a known key: did you mean 'rate'\? It must be one of size, rate, buffer",
         ),
         ({"prices": 3}, "prices is 3: it must be a table with the keys wait, message, block"),
         ({"prices": {"wait": -1}}, rf"prices\.wait is -1: {NOT_NEGATIVE}"),
         (
             {"prices": {"messages": 1}},
-            r"prices\.messages is not a known key: the nearest is 'message', of wait, message, block",
+            r"prices\.messages is not a known key: did you mean 'message'\? It must be one of wait, message, block",
         ),
         (
             {"arrivals": "a.csv"},
@@ -552,14 +552,14 @@ def test_bad_values_of_a_scenario(values: dict[str, Any], sentence: str) -> None
         ({"arrivals": {"trace": "a", "time": "t", "size": 3}}, rf"arrivals\.size is 3: {TEXT}"),
         (
             {"arrivals": {"trace": "a", "time": "t", "siez": "s"}},
-            r"arrivals\.siez is not a known key: the nearest is 'size', of trace, time, size, block, bad_rows",
+            r"arrivals\.siez is not a known key: did you mean 'size'\? It must be one of trace, time, size, block, bad_rows",
         ),
         (
             {"Arrival-Rate": 1.0},
-            "Arrival-Rate is not a known key: the nearest is 'arrival_rate', of pools, routers, load, "
+            r"Arrival-Rate is not a known key: did you mean 'arrival_rate'\? It must be one of pools, routers, load, "
             "arrival_rate, shares, prices, arrivals, service, news, faults, name, version",
         ),
-        ({3: 1.0}, "3 is not a known key: the nearest is '.*', of pools, .*"),
+        ({3: 1.0}, "3 is not a known key: it must be one of pools, .*"),
         ({"routers": -1}, f"routers is -1: {COUNT}"),
     ],
 )

@@ -158,11 +158,11 @@ EARLIER = "it must be no earlier than in the row before"
         (["time,size", "0,1"], " has too few rows below its header, 1: it must have at least 2"),
         (
             ["Time,size", "0,1", "1,1"],
-            ", line 1: 'time' is not a column: the nearest is 'Time', of Time, size",
+            r", line 1: 'time' is not a column: did you mean 'Time'\? It must be one of Time, size",
         ),
         (
             ["", "time,sizes", "0,1"],
-            ", line 2: 'size' is not a column: the nearest is 'sizes', of time, sizes",
+            r", line 2: 'size' is not a column: did you mean 'sizes'\? It must be one of time, sizes",
         ),
         (["time,size", "0,1", "", "1"], ", line 4: the row has 1 values: it must have 2, as the header"),
         (["time,size", "0,1", "1,1,000"], ", line 3: the row has 3 values: it must have 2, as the header"),

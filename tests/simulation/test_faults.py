@@ -83,7 +83,7 @@ def test_no_trouble_is_none_to_the_bit():
     [
         (lambda: News(delay=-1.0), "delay is -1.0: it must be a finite number of 0 or more"),
         (lambda: News(law="normal"), "law is 'normal': it must be one of constant, exponential"),
-        (lambda: News(loss=1.0), "loss is 1.0: it must be a number from 0, below 1"),
+        (lambda: News(loss=1.0), "loss is 1.0: it must be a number from 0 and below 1"),
         (lambda: News(repeat=0.0), "repeat is 0.0: it must be a positive finite number"),
         (lambda: News(timeout="soon"), "timeout is 'soon': it must be a finite number of 0 or more"),
         (lambda: Faults(up=3.0), "up is 3.0 and down is None: both must be given, or neither"),
@@ -91,9 +91,9 @@ def test_no_trouble_is_none_to_the_bit():
         (lambda: Faults(up=0.0, down=1.0), "up is 0.0: it must be a positive finite number"),
         (lambda: Faults(factor=0), "factor is 0: it must be a positive finite number"),
         (lambda: Faults(customers="die"), "customers is 'die': it must be one of wait, lost, restart"),
-        (lambda: Faults(pools=(-1,)), r"pools\[0\] is -1: it must be an integer from 0"),
+        (lambda: Faults(pools=(-1,)), r"pools\[0\] is -1: it must be a whole number from 0 to 2147483647"),
         (lambda: Faults(drains=(3,)), r"drains\[0\] is 3: it must be a Drain"),
-        (lambda: Drain(0.5, 1.0), "pool is 0.5: it must be an integer from 0"),
+        (lambda: Drain(0.5, 1.0), "pool is 0.5: it must be a whole number from 0 to 2147483647"),
         (lambda: Drain(0, 2.0, 2.0), "until is 2.0: it must be later than at, 2.0"),
         (
             lambda: Faults(drains=(Drain(0, 0.0, 5.0), Drain(1, 0.0), Drain(0, 5.0))),
@@ -101,16 +101,16 @@ def test_no_trouble_is_none_to_the_bit():
         ),
         (
             lambda: replace(TWO, faults=Faults(pools=(2,))),
-            r"faults.pools\[0\] is 2: it must be an integer from 0 to 1, the last pool",
+            r"faults.pools\[0\] is 2: it must be a whole number from 0 to 1, the last pool",
         ),
         (
             lambda: replace(TWO, faults=Faults(drains=(Drain(7, 1.0),))),
-            r"faults.drains\[0\].pool is 7: it must be an integer from 0 to 1, the last pool",
+            r"faults.drains\[0\].pool is 7: it must be a whole number from 0 to 1, the last pool",
         ),
         (lambda: replace(TWO, news={"delay": 1.0}), "news is {'delay': 1.0}: it must be a News"),
         (
             lambda: Scenario.from_dict({**TWO.to_dict(), "news": {"dealy": 1.0}}),
-            "news.dealy is not a known key: the nearest is 'delay', of .*",
+            r"news.dealy is not a known key: did you mean 'delay'\? It must be one of .*",
         ),
         (
             lambda: Scenario.from_dict({**TWO.to_dict(), "faults": {"drains": [{"pool": 0}]}}),

@@ -182,7 +182,7 @@ def test_an_interruption_keeps_what_was_found(call, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (["--scenario", "two-speds"], "the nearest is 'two-speeds'"),
+        (["--scenario", "two-speds"], "did you mean 'two-speeds'?"),
         (["--population", 1], "population is 1: it must be a whole number from 2"),
         (["--minutes", 0], "minutes is 0.0: it must be a positive number"),
         (["--generations", 0], "generations is 0: it must be a whole number from 1"),

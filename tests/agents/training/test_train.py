@@ -85,7 +85,7 @@ def test_a_router_is_refused_on_a_scenario_with_other_pools(trained):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--scenario", "two-speds"], "the nearest is 'two-speeds'"),
+        (["--scenario", "two-speds"], "did you mean 'two-speeds'?"),
         (["--steps", "0"], "steps is 0: it must be a whole number from 1"),
         (["--gamma", "1.5"], "gamma is 1.5: it must be a number from 0 to 1"),
         (["--learning-rate", "-1"], "learning_rate is -1.0: it must be a positive number"),
