@@ -1,4 +1,4 @@
-"""Exact values of small systems, which the solver of chains and the simulator must both meet."""
+"""Exact values of small systems, for the solver of chains and the simulator."""
 
 from pull_env import Policy, Probe
 

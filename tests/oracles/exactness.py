@@ -1,4 +1,4 @@
-"""How tests compare a simulation with exact values: by its own interval, which must be narrow."""
+"""Comparison of a simulation with exact values, by its own narrow interval."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ LEVEL = 0.999
 
 
 def meets(found: Estimate, exact: float, width: float = 0.005, what: str = "") -> None:
-    """Fail unless the 99.9 % interval holds `exact`, and is at most `width` of it to either side."""
+    """Fail unless the 99.9 % interval contains `exact`, and is at most `width` of it."""
     if found.error == 0.0:
         assert found.mean == exact, f"{what}: {found.mean} is constant, exact {exact}"
         return
@@ -19,7 +19,7 @@ def meets(found: Estimate, exact: float, width: float = 0.005, what: str = "") -
 
 
 def agrees(first: Estimate, second: Estimate, width: float = 0.01, what: str = "") -> None:
-    """Fail unless two independent estimates agree, the 99.9 % interval of their difference being narrow."""
+    """Fail unless two independent estimates agree, by a narrow 99.9 % interval."""
     error = float(np.hypot(first.error, second.error))
     if error == 0.0:
         assert first.mean == second.mean, what
@@ -30,7 +30,7 @@ def agrees(first: Estimate, second: Estimate, width: float = 0.01, what: str = "
 
 
 def combine(function, *estimates: Estimate) -> Estimate:
-    """Return the estimate of a function of measures of one run, made replication by replication."""
+    """Return the estimate of a function of a run's measures, by replication."""
     return estimate(function(*(np.array(e.samples) for e in estimates)))
 
 

@@ -1,4 +1,4 @@
-"""A network that decides in the naive twin: what a router sees, from the twin's objects, and numpy's float32."""
+"""A network in the naive twin: observations from its objects, and numpy's float32."""
 
 import math
 
@@ -12,26 +12,26 @@ Q = (4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04, 1.1982583
 
 
 def decide(naive):
-    """Return the steps of the action that the policy's network picks for the customer at hand."""
+    """Return the steps of the action that the policy's network picks."""
     network, steps = naive.policy.network, naive.policy.steps
-    preferred = preferences(network, np.array(see(naive, naive.router), np.float32))
+    preference = preferences(network, np.array(observe(naive, naive.router), np.float32))
     choices = range(len(steps))
     if network.masked:
-        choices = [k for k in choices if real(naive.router, steps[k])] or choices
-    best = max(choices, key=lambda k: preferred[k])  # the first of equals
+        choices = [k for k in choices if available(naive.router, steps[k])] or choices
+    best = max(choices, key=lambda k: preference[k])  # ties go to the first
     if network.sampled:
-        chances = [math.exp(preferred[k] - preferred[best]) for k in choices]
-        left = float(np.cumsum(chances)[-1]) * (naive.policy_stream.draw()[1] / 2**32)
-        for k, chance in zip(choices, chances, strict=True):
-            if left < chance:
+        odds = [math.exp(preference[k] - preference[best]) for k in choices]
+        remaining = float(np.cumsum(odds)[-1]) * (naive.policy_stream.draw()[1] / 2**32)
+        for k, weight in zip(choices, odds, strict=True):
+            if remaining < weight:
                 best = k
                 break
-            left -= chance
+            remaining -= weight
     step, pool = steps[best], getattr(steps[best], "pool", None)
     return step, Send(weights="rate") if pool is None else Send(pool)
 
 
-def real(router, step):
+def available(router, step):
     """Return whether the step can act."""
     pools = [pool for pool in router.slots if getattr(step, "pool", None) in (None, pool.number)]
     if isinstance(step, Take):
@@ -41,28 +41,35 @@ def real(router, step):
     return not isinstance(step, Last) or router.last is not None
 
 
-def see(naive, router):
-    """Return what the manual page of `RouterEnv` promises, in its order."""
-    scenario, seen = naive.scenario, []
+def observe(naive, router):
+    """Return the observation that the manual page of `RouterEnv` promises."""
+    scenario, entries = naive.scenario, []
     service = scenario.servers / scenario.capacity
     fastest = max(pool.rate for pool in naive.pools)
     for pool in naive.pools:
         known = router.known(pool)
-        _, queue, when = min(known, key=lambda m: (m[1], -m[2]), default=(None, math.inf, -math.inf))
-        seen += [len(pool.servers) / len(naive.servers), pool.rate / fastest]
-        seen.append(1.0 if pool.buffer == math.inf else pool.buffer / (1 + pool.buffer))
-        seen.append(share(len(router.slots[pool]), 1.0))
-        seen += [share(queue, pool.rate * service), share(naive.now - when, service / naive.tick)]
-        seen += [share(router.recent["answer", pool], service), router.recent["idle", pool]]
-        seen.append(share(naive.now - router.came[pool], service / naive.tick) if router.slots[pool] else 1.0)
-    rate = scenario.router_shares[router.number] * (scenario.total_arrival_rate * naive.tick)
-    seen.append(share(1 / rate, router.recent["gap"]) if rate else 0.5)
+        _, queue, time = min(known, key=lambda m: (m[1], -m[2]), default=(None, math.inf, -math.inf))
+        entries += [len(pool.servers) / len(naive.servers), pool.rate / fastest]
+        entries.append(1.0 if pool.buffer == math.inf else pool.buffer / (1 + pool.buffer))
+        entries.append(saturate(len(router.slots[pool]), 1.0))
+        entries += [
+            saturate(queue, pool.rate * service),
+            saturate(naive.now - time, service / naive.time_step),
+        ]
+        entries += [saturate(router.recent["answer", pool], service), router.recent["idle", pool]]
+        entries.append(
+            saturate(naive.now - router.mean_received[pool], service / naive.time_step)
+            if router.slots[pool]
+            else 1.0
+        )
+    rate = scenario.router_shares[router.number] * (scenario.total_arrival_rate * naive.time_step)
+    entries.append(saturate(1 / rate, router.recent["gap"]) if rate else 0.5)
     message, wait = scenario.prices.message, scenario.prices.wait
     price = message / (message + 0.05 * wait * service) if wait else 1.0
-    return [*seen, router.recent["empty"], price, min(scenario.nominal_load, 1.5) / 1.5]
+    return [*entries, router.recent["empty"], price, min(scenario.nominal_load, 1.5) / 1.5]
 
 
-def share(value, half):
+def saturate(value, half):
     return 1.0 - half / (half + value)
 
 

@@ -10,7 +10,7 @@ from pull_env.simulation.kernel_data.view import local_size
 
 
 def network(*sizes, seed=0, scale=3.0, **options):
-    """Return a network of these sizes; with a large scale its choices vary with what it sees."""
+    """Return a random network; a large scale makes its choices vary with its input."""
     rng = np.random.default_rng(seed)
     layers = []
     for k, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):

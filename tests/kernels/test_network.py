@@ -1,4 +1,4 @@
-"""A network in the kernel, in the naive twin and in the environment: the same decisions and states, to the bit."""
+"""A network in the kernel, the naive twin and the env: the same bits."""
 
 import dataclasses
 
@@ -10,10 +10,11 @@ from pull_env.policy.policy import Announce, Cycle, Inspect, Last, Memory, Probe
 from pull_env.scenario.scenario import Pool, Prices, Scenario, load_scenario
 from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from pull_env.simulation.policy_runner import PolicyRunner
-from tests.kernels.test_twin import ANNOUNCEMENTS, SCENARIOS, feeds, run_both, state_of
+from tests.oracles.cases import ANNOUNCEMENTS, SCENARIOS, feeds
 from tests.oracles.naive import Naive
-from tests.oracles.naive_faults import Troubled
+from tests.oracles.naive_faults import NaiveFaults
 from tests.oracles.networks import follow
+from tests.oracles.twins import run_both, state_of
 
 MIXED = (
     Take(),
@@ -38,7 +39,7 @@ KINDS = {
 def run_twins(scenario, policy, seed, stops, workload=None):
     runner = PolicyRunner(scenario, policy, workload)
     runner.reset(seed, 2)
-    twin = Troubled if scenario.troubled else Naive
+    twin = NaiveFaults if scenario.troubled else Naive
     run_both(runner.simulator, runner.run, twin(scenario, policy, seed, 2, runner.simulator.workload), stops)
 
 
@@ -76,7 +77,7 @@ def test_a_feed_ends(customers):
 
 
 @pytest.mark.parametrize("name", ["failures", "slow-news"])
-def test_troubles(name):
+def test_faults(name):
     scenario = load_scenario(name)
     run_twins(scenario, follow(scenario, 8, sampled=True, scale=1.0), 1, (1, 60, 300))
 

@@ -1,4 +1,4 @@
-"""Kernel and naive twin meet the same customers under every workload, to the bit, and nothing is lost."""
+"""The clocks against the naive twin: all workloads, and feeds that end."""
 
 from dataclasses import replace
 
@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 import baselines
 from pull_env import Pool, Scenario
-from pull_env.scenario.arrivals import Bursts, HotRouter
+from pull_env.scenario.arrivals import HotRouter
 from pull_env.scenario.laws import Empirical
 from pull_env.simulation.simulator import Customers, Simulator
 from pull_env.simulation.workload import calendar_workload
-from tests.kernels.test_twin import KEEP_ALL, all_policies, pair, run_both, systems
+from tests.oracles.cases import KEEP_ALL, SCENARIOS, all_policies, feeds, quick, systems
+from tests.oracles.twins import pair, run_both
 from tests.scenario.test_workload_scenario import arrivals, laws
 from tests.simulation.test_workload import WORKLOADS
 
@@ -35,16 +36,6 @@ def test_many_policies_under_all_at_once(policy):
     run_both(*pair(scenario, policy, 5, workload=calendar_workload(scenario)), stops=(1, 40, 200))
 
 
-def quick(kind):
-    """Whether a scenario of any load has such arrivals, without a file, and few phases a customer."""
-    phases = getattr(kind, "lengths", [1.0])
-    return not isinstance(kind, Bursts) and not empirical(kind) and min(phases) > 0.1
-
-
-def empirical(kind):
-    return isinstance(getattr(kind, "gaps", None), Empirical)
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     systems(),
@@ -54,7 +45,7 @@ def empirical(kind):
     st.lists(st.integers(0, 60), min_size=1, max_size=4),
 )
 def test_random_combinations(system, kind, law, hot, stops):
-    """`run_both` compares all that is kept, and counts that nobody is lost."""
+    """`run_both` compares all state, and checks that customers are conserved."""
     scenario = replace(system["scenario"], arrivals=kind, service=law)
     if hot and scenario.routers > 1:
         scenario = replace(scenario, shares=hot)
@@ -74,3 +65,11 @@ def test_a_feed_with_routers_that_are_not_there(routers):
     simulator = Simulator(MIXED, policy.steps, policy.announce, workload=Feed)
     with pytest.raises(ValueError, match=r"workload gave routers .*: they must be from 0 to 2"):
         simulator.reset(0)
+
+
+@pytest.mark.parametrize("customers", [0, 1, 2, 96, 97, 98, 250])
+def test_feed_ends(customers):
+    scenario = SCENARIOS["finite buffers"]
+    policy = baselines.make("pull")
+    stops = (0, 1, 95, 1, 1, 100, 100)
+    run_both(*pair(scenario, policy, 1, workload=feeds(scenario, customers=customers)), stops)

@@ -1,4 +1,4 @@
-"""Kernel and naive twin agree to the bit where messages travel and get lost, and servers and routers fail."""
+"""Kernel and naive twin agree, bit by bit, with slow or lost messages and faults."""
 
 from dataclasses import replace
 
@@ -13,8 +13,8 @@ from pull_env.scenario.laws import Empirical
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.workload import calendar_workload
-from tests.kernels.test_twin import KEEP_ALL, TROUBLES, all_policies, feeds, pair, run_both, state_of, systems
-from tests.kernels.test_workload_twin import quick
+from tests.oracles.cases import KEEP_ALL, all_policies, feeds, quick, systems
+from tests.oracles.twins import FAULT_COUNTS, pair, run_both, state_of
 from tests.scenario.test_workload_scenario import arrivals, laws
 from tests.simulation.test_workload import WORKLOADS
 
@@ -50,7 +50,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("name", ["pull", "jiq", "jbt(3)", "lwl", "pull-min(2)", "probe-until-idle"])
-def test_every_trouble(case, name):
+def test_every_fault(case, name):
     scenario = replace(MIXED, **case)
     run_both(
         *pair(scenario, baselines.make(name), 3, 1, calendar_workload(scenario), extra_flags=KEEP_ALL),
@@ -65,7 +65,7 @@ def test_many_policies_under_all_at_once(policy):
 
 
 def test_a_search_goes_on_until_somebody_answers():
-    """Where waiting costs nothing one answer is enough; but one that does not come is none."""
+    """If waiting is free one answer is enough, but there must be one."""
     scenario = replace(MIXED, prices=Prices(wait=0.0), faults=Faults(up=1.0, down=2.0))
     simulator, run, naive = pair(scenario, baselines.make("pandora"), 2, workload=calendar_workload(scenario))
     run_both(simulator, run, naive, stops=(1, 40, 300))
@@ -85,7 +85,7 @@ news = st.builds(
 
 @st.composite
 def faults(draw, pools):
-    """Draw faults of any kind, for a scenario of so many pools."""
+    """Draw faults of any kind, for a scenario with `pools` pools."""
     numbers = st.integers(0, pools - 1)
     drains = st.tuples(numbers, st.floats(0, 10), st.none() | times).map(
         lambda drain: Drain(drain[0], drain[1], drain[2] and drain[1] + drain[2])
@@ -98,17 +98,17 @@ def faults(draw, pools):
         factor=draw(st.floats(0.1, 2)),
         restart=draw(st.none() | times),
         pools=draw(st.none() | st.lists(numbers, max_size=2).map(tuple)),
-        drains=apart(draw(st.lists(drains, max_size=3))),
+        drains=without_overlap(draw(st.lists(drains, max_size=3))),
     )
 
 
-def apart(drains):
-    """Leave out drains that overlap others."""
-    left = []
+def without_overlap(drains):
+    """Return the drains without those that overlap earlier ones."""
+    kept = []
     for drain in drains:
-        if not any(drain.pool == other.pool and drain.overlaps(other) for other in left):
-            left.append(drain)
-    return tuple(left)
+        if not any(drain.pool == other.pool and drain.overlaps(other) for other in kept):
+            kept.append(drain)
+    return tuple(kept)
 
 
 @settings(max_examples=150, deadline=None)
@@ -120,8 +120,8 @@ def apart(drains):
     st.none() | laws.filter(lambda law: not isinstance(law, Empirical)),
     st.lists(st.integers(0, 60), min_size=1, max_size=4),
 )
-def test_random_troubles(data, system, messages, kind, law, stops):
-    """Any policy, arrivals, service and troubles: the same state, nobody lost, and events in order."""
+def test_random_faults(data, system, messages, kind, law, stops):
+    """Any policy, arrivals, service and faults: the same state, customers conserved."""
     scenario = system["scenario"]
     scenario = replace(scenario, news=messages, faults=data.draw(faults(len(scenario.pools))))
     workload = system["workload"] or feeds(scenario, customers=300)
@@ -132,24 +132,23 @@ def test_random_troubles(data, system, messages, kind, law, stops):
 
 
 @pytest.mark.parametrize("policy", all_policies(), ids=lambda policy: policy.name)
-def test_without_delay_and_loss_all_is_as_without_trouble(policy):
-    """To the bit, though every message goes the way of one that may be late, stale or lost."""
-    found = []
-    for trait in (0, state.FAULTS):
+def test_without_delay_and_loss_nothing_changes(policy):
+    """Bit by bit, though every message takes the path of one that may be late or lost."""
+    states = []
+    for flag in (0, state.FAULTS):
         simulator = Simulator(
             MIXED,
             policy.steps,
             policy.announce,
             memory=policy.memory,
-            extra_flags=trait | KEEP_ALL,
+            extra_flags=flag | KEEP_ALL,
             workload=calendar_workload(MIXED),
         )
         simulator.reset(4)
         simulator.run(encode(policy.steps, MIXED), 2000)
-        found.append(
-            {k: v for k, v in state_of(simulator).items() if k in found[0]} if found else state_of(simulator)
-        )
-        assert not any(simulator.arrays.head[name][0] for name in TROUBLES)
-    streams = [each.pop("streams") for each in found]
-    assert found[0] == found[1]
+        state_now = state_of(simulator)
+        states.append({key: state_now[key] for key in (states[0] if states else state_now)})
+        assert not any(simulator.arrays.head[name][0] for name in FAULT_COUNTS)
+    streams = [each.pop("streams") for each in states]
+    assert states[0] == states[1]
     assert streams[0][:4] == streams[1][:4]

@@ -1,4 +1,4 @@
-"""A run that looks ahead does what the naive twin does, to the bit, wherever it is stopped."""
+"""A run with prefetching equals the naive twin, bit by bit, wherever it stops."""
 
 import pytest
 
@@ -8,14 +8,15 @@ from pull_env.policy.policy import Send
 from pull_env.simulation import simulator as system
 from pull_env.simulation.kernel_data.step_records import needs_calendar, protocol_flags, required_flags
 from pull_env.simulation.simulator import Simulator
-from tests.kernels.test_twin import SCENARIOS, all_policies, pair, run_both
+from tests.oracles.cases import SCENARIOS, all_policies
+from tests.oracles.twins import pair, run_both
 
 
 def is_plain(policy):
-    """Whether the kernels have a loop of its own for a policy, by the Markov clock."""
+    """Return whether the kernels run a policy by `rollout_plain`, on the Markov clock."""
     announce = policy.announce and policy.announce.on(SCENARIOS["one router"])
-    traits = required_flags(policy.steps, announce) | protocol_flags(announce, False, False, False)
-    return traits == state.PLAIN and not needs_calendar(policy.steps)
+    flags = required_flags(policy.steps, announce) | protocol_flags(announce, False, False, False)
+    return flags == state.PLAIN and not needs_calendar(policy.steps)
 
 
 PLAIN = [policy for policy in all_policies() if is_plain(policy)]
@@ -30,7 +31,7 @@ def test_every_plain_policy(policy, monkeypatch):
         run_both(simulator, go, naive, stops=(1, 0, 2, 40, 159))
 
 
-def test_only_large_systems_look_ahead():
+def test_only_large_systems_prefetch():
     for n, expected in ((system.LARGE - 2, run.rollout_plain), (system.LARGE, run.rollout_prefetch)):
         scenario = Scenario((Pool(n // 2, 1.25), Pool(n // 2, 0.75)), routers=2, load=0.8)
         assert Simulator(scenario, (Send(),), None)._rollout is expected
