@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from pull_env.kernels.clock import advance
-from pull_env.kernels.compiler.intrinsics import LANES, copy, set_single, single_at
-from pull_env.kernels.compiler.jit import entry, kernel, records
+from pull_env.kernels.compiler.addresses import records
+from pull_env.kernels.compiler.intrinsics import LANES, copy, load_float32, store_float32
+from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.envs.observe import CHAIN_STEPS, ENTRY_BYTES, flag_at, observe, view_at
 from pull_env.kernels.random import HALF, bits
 from pull_env.kernels.run import route
@@ -145,28 +146,28 @@ def multiply_add(source: int, inputs: int, weights: int, biases: int, values: in
     copy(values, biases, row)
     for k in range(0, inputs, LANES):
         a, b, c, d = (
-            single_at(source, k),
-            single_at(source, k + 1),
-            single_at(source, k + 2),
-            single_at(source, k + 3),
+            load_float32(source, k),
+            load_float32(source, k + 1),
+            load_float32(source, k + 2),
+            load_float32(source, k + 3),
         )
         e, f, g, h = (
-            single_at(source, k + 4),
-            single_at(source, k + 5),
-            single_at(source, k + 6),
-            single_at(source, k + 7),
+            load_float32(source, k + 4),
+            load_float32(source, k + 5),
+            load_float32(source, k + 6),
+            load_float32(source, k + 7),
         )
         first = weights + k * row
         for out in range(outputs):
-            total = single_at(values, out) + a * single_at(first, out)
-            total += b * single_at(first + row, out)
-            total += c * single_at(first + 2 * row, out)
-            total += d * single_at(first + 3 * row, out)
-            total += e * single_at(first + 4 * row, out)
-            total += f * single_at(first + 5 * row, out)
-            total += g * single_at(first + 6 * row, out)
-            total += h * single_at(first + 7 * row, out)
-            set_single(values, out, total)
+            total = load_float32(values, out) + a * load_float32(first, out)
+            total += b * load_float32(first + row, out)
+            total += c * load_float32(first + 2 * row, out)
+            total += d * load_float32(first + 3 * row, out)
+            total += e * load_float32(first + 4 * row, out)
+            total += f * load_float32(first + 5 * row, out)
+            total += g * load_float32(first + 6 * row, out)
+            total += h * load_float32(first + 7 * row, out)
+            store_float32(values, out, total)
 
 
 @kernel
@@ -174,13 +175,13 @@ def activate(values: int, count: int, relu: int) -> None:
     """Replace `count` numbers by their max with 0, or by their tanh."""
     if relu:
         for k in range(count):
-            set_single(values, k, max(single_at(values, k), ZERO))
+            store_float32(values, k, max(load_float32(values, k), ZERO))
     else:
         for k in range(count):
-            x = min(max(single_at(values, k), -LARGEST), LARGEST)
+            x = min(max(load_float32(values, k), -LARGEST), LARGEST)
             s = x * x
             p = x * ((((((P6 * s + P5) * s + P4) * s + P3) * s + P2) * s + P1) * s + P0)
-            set_single(values, k, p / (((Q3 * s + Q2) * s + Q1) * s + Q0))
+            store_float32(values, k, p / (((Q3 * s + Q2) * s + Q1) * s + Q0))
 
 
 @kernel
@@ -203,7 +204,7 @@ def best_action(preferences: int, view: int, masked: bool) -> int:
     """Return the action of highest preference; ties go to the first."""
     best = -1
     for action in range(view_at(view, 0).actions):
-        better = best < 0 or single_at(preferences, action) > single_at(preferences, best)
+        better = best < 0 or load_float32(preferences, action) > load_float32(preferences, best)
         if better and allowed(view, action, masked):
             best = action
     return best
@@ -216,7 +217,7 @@ def draw_action(system: int, view: int, network: int, preferences: int, best: in
     for action in range(actions):
         weight = 0.0
         if allowed(view, action, masked):
-            weight = math.exp(float(single_at(preferences, action) - single_at(preferences, best)))
+            weight = math.exp(float(load_float32(preferences, action) - load_float32(preferences, best)))
         real_at(odds, action).value = weight
         total += weight
     remaining = total * (float(bits(system, POLICY_STREAM) >> HALF) / 2.0**32)

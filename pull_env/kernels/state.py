@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pull_env.kernels.compiler.jit import elements, kernel, records, tagged
+from pull_env.kernels.compiler.addresses import elements, records, tagged
+from pull_env.kernels.compiler.jit import kernel
 
 UNLIMITED = 2**31 - 1  # buffer of a server without a limit
 SHORT_BINS = 64  # bins of the histogram of waits kept close to what every event touches

@@ -1,32 +1,34 @@
-"""Single instructions that the language has no words for: of memory that threads share, and of vectors.
+"""Instructions that Python has no words for: prefetching, copying, atomic access, vectors, calls by address.
 
-Vectors are of LANES integers that lie side by side; a mask has bit k set where number k is meant.
+They use what numba documents: `numba.extending.intrinsic`, the builder of `llvmlite.ir`, and the context that
+every generator is given. What goes beyond that is in `numba_internals`.
+
+Vectors are of LANES integers side by side in memory; a mask has bit k set if lane k is selected.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba.core import cgutils, types
+from llvmlite import ir
+from numba import types
 from numba.extending import intrinsic
 
 LANES = 8
-EVERY = (1 << LANES) - 1  # the mask of all
-LEAST, MOST = "smin", "smax"
-
-ir: Any = vars(cgutils)["ir"]  # the builder of machine code that the compiler brings along
+ALL_LANES = (1 << LANES) - 1  # mask
+INT64, BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 
 
-def _fetching(write: int, locality: int) -> Any:
-    """Return `prefetch(address)`: fetch the cache line at `address`, and do not wait for it."""
+def _prefetch(write: int, locality: int) -> Any:
+    """Return `prefetch(address)`: start fetching the cache line at `address`, without waiting."""
 
     def prefetch(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), (pointer, number, number, number))
-            fetch = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-            line = builder.inttoptr(arguments[0], pointer)
-            builder.call(fetch, (line, number(write), number(locality), number(1)))  # data
+            number = ir.IntType(32)
+            function_type = ir.FunctionType(ir.VoidType(), (BYTES, number, number, number))
+            function = builder.module.declare_intrinsic("llvm.prefetch", (BYTES,), function_type)
+            line = builder.inttoptr(arguments[0], BYTES)
+            builder.call(function, (line, number(write), number(locality), number(1)))  # 1: data
             return context.get_dummy_value()
 
         return types.none(types.int64), generate
@@ -34,16 +36,17 @@ def _fetching(write: int, locality: int) -> Any:
     return intrinsic(prefetch)
 
 
-prefetch = _fetching(write=1, locality=3)  # what is needed next
-prefetch_far = _fetching(write=0, locality=2)  # into the second cache, to which many more can be on their way
+prefetch = _prefetch(write=1, locality=3)  # what is needed next
+prefetch_far = _prefetch(write=0, locality=2)  # into the second-level cache: many more can be on their way
 
 
 def _copy(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
-    """Copy `size` bytes from the address `source` to the address `target`; they must not overlap."""
+    """Copy `size` bytes from address `source` to address `target`; they must not overlap."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        ends = (builder.inttoptr(end, cgutils.voidptr_t) for end in arguments[:2])
-        vars(cgutils)["raw_memcpy"](builder, *ends, arguments[2], 1)
+        function = builder.module.declare_intrinsic("llvm.memcpy", [BYTES, BYTES, INT64])
+        pointers = [builder.inttoptr(address, BYTES) for address in arguments[:2]]
+        builder.call(function, (*pointers, arguments[2], ir.IntType(1)(0)))  # 0: not volatile
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.int64), generate
@@ -52,142 +55,141 @@ def _copy(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
 copy: Any = intrinsic(_copy)
 
 
-def _call(typing_context: Any, address: Any, system: Any, what: Any, first: Any, second: Any) -> Any:
-    """Call the entry at `address`, of four integers, which gives a float."""
-    kinds, result = (types.int64,) * 4, types.float64
+def _call_entry(typing_context: Any, address: Any, system: Any, what: Any, first: Any, second: Any) -> Any:
+    """Call the function at `address`, which `jit.address` returned: four integers in, a float out."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = context.call_conv.get_function_type(result, kinds)
-        function = builder.inttoptr(arguments[0], kind.as_pointer())
-        return context.call_conv.call_function(builder, function, result, kinds, arguments[1:])[1]
+        arguments_types, result = (types.int64,) * 4, types.float64
+        function_type = context.call_conv.get_function_type(result, arguments_types)
+        function = builder.inttoptr(arguments[0], function_type.as_pointer())
+        return context.call_conv.call_function(builder, function, result, arguments_types, arguments[1:])[1]
 
-    return result(types.int64, *kinds), generate
-
-
-call: Any = intrinsic(_call)
+    return types.float64(*(types.int64,) * 5), generate
 
 
-def _single_at(typing_context: Any, address: Any, k: Any) -> Any:
-    """Return the k-th float32 from `address` on: the compiler sees that loops go along an array."""
+call_entry: Any = intrinsic(_call_entry)
+
+
+def _float32_pointer(builder: Any, address: Any, k: Any) -> Any:
+    """Return the pointer to the k-th float32 of the array at `address`."""
+    return builder.gep(builder.inttoptr(address, ir.FloatType().as_pointer()), [k])
+
+
+def _load_float32(typing_context: Any, address: Any, k: Any) -> Any:
+    """Return the k-th float32 of the array at `address`, in a form that the compiler can vectorise."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_single(builder, *arguments))
+        return builder.load(_float32_pointer(builder, *arguments))
 
     return types.float32(types.int64, types.int64), generate
 
 
-def _set_single(typing_context: Any, address: Any, k: Any, value: Any) -> Any:
-    """Write the k-th float32 from `address` on."""
+def _store_float32(typing_context: Any, address: Any, k: Any, value: Any) -> Any:
+    """Write the k-th float32 of the array at `address`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store(arguments[2], _single(builder, *arguments[:2]))
+        builder.store(arguments[2], _float32_pointer(builder, *arguments[:2]))
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.float32), generate
 
 
-def _single(builder: Any, address: Any, k: Any) -> Any:
-    """Return the pointer to the k-th float32 from `address` on."""
-    return builder.gep(builder.inttoptr(address, ir.FloatType().as_pointer()), [k])
+load_float32: Any = intrinsic(_load_float32)
+store_float32: Any = intrinsic(_store_float32)
 
 
-single_at: Any = intrinsic(_single_at)
-set_single: Any = intrinsic(_set_single)
+def _int64_pointer(builder: Any, address: Any) -> Any:
+    """Return the pointer to the int64 at `address`."""
+    return builder.inttoptr(address, INT64.as_pointer())
 
 
-def _word(builder: Any, address: Any) -> Any:
-    """Return the pointer to the 64-bit word at `address`."""
-    return builder.inttoptr(address, ir.IntType(64).as_pointer())
-
-
-def _look(typing_context: Any, address: Any) -> Any:
-    """Return the word at `address`, which another thread may write: what it wrote before is seen then."""
+def _load_atomic(typing_context: Any, address: Any) -> Any:
+    """Return the int64 at `address`; what its writer wrote before it is visible afterwards (acquire)."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load_atomic(_word(builder, arguments[0]), "acquire", 8)
+        return builder.load_atomic(_int64_pointer(builder, arguments[0]), "acquire", 8)
 
     return types.int64(types.int64), generate
 
 
 def _exchange(typing_context: Any, address: Any, value: Any) -> Any:
-    """Write the word at `address`, and return what stood there, at one instant for all threads."""
+    """Write the int64 at `address` and return its old value, atomically."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("xchg", _word(builder, arguments[0]), arguments[1], "seq_cst")
+        return builder.atomic_rmw("xchg", _int64_pointer(builder, arguments[0]), arguments[1], "seq_cst")
 
     return types.int64(types.int64, types.int64), generate
 
 
-def _exchange_if(typing_context: Any, address: Any, expected: Any, value: Any) -> Any:
-    """Write the word at `address` if `expected` stands there, and return what stood there."""
+def _compare_exchange(typing_context: Any, address: Any, expected: Any, value: Any) -> Any:
+    """Write the int64 at `address` if it is `expected`, and return its old value, atomically."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place, expected, value = _word(builder, arguments[0]), arguments[1], arguments[2]
-        found = builder.cmpxchg(place, expected, value, "seq_cst", "seq_cst")
-        return builder.extract_value(found, 0)
+        pointer, expected, value = _int64_pointer(builder, arguments[0]), arguments[1], arguments[2]
+        old = builder.cmpxchg(pointer, expected, value, "seq_cst", "seq_cst")
+        return builder.extract_value(old, 0)
 
     return types.int64(types.int64, types.int64, types.int64), generate
 
 
-look: Any = intrinsic(_look)
+load_atomic: Any = intrinsic(_load_atomic)
 exchange: Any = intrinsic(_exchange)
-exchange_if: Any = intrinsic(_exchange_if)
+compare_exchange: Any = intrinsic(_compare_exchange)
 
 
-def _load(builder: Any, address: Any, bits: int) -> Any:
+def _load_lanes(builder: Any, address: Any, bits: int) -> Any:
     """Return the vector of integers of `bits` bits at `address`."""
-    kind = ir.VectorType(ir.IntType(bits), LANES)
-    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=bits // 8)
+    pointer = builder.inttoptr(address, ir.VectorType(ir.IntType(bits), LANES).as_pointer())
+    return builder.load(pointer, align=bits // 8)
 
 
-def _repeat(builder: Any, value: Any, bits: int) -> Any:
-    """Return a vector of `value`, an integer of 64 bits, in every lane."""
-    kind, number = ir.VectorType(ir.IntType(bits), LANES), ir.IntType(32)
+def _broadcast(builder: Any, value: Any, bits: int) -> Any:
+    """Return a vector with `value`, an int64, in every lane, as integers of `bits` bits."""
+    vector_type, number = ir.VectorType(ir.IntType(bits), LANES), ir.IntType(32)
     value = value if bits == 64 else builder.trunc(value, ir.IntType(bits))
-    first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, number(0))
+    first = builder.insert_element(ir.Constant(vector_type, ir.Undefined), value, number(0))
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(number, LANES), [0] * LANES))
 
 
-def _equal(bits: int) -> Any:
-    """Return `equal(address, value)`: the mask of the integers at `address` that are `value`."""
+def _equal_lanes(bits: int) -> Any:
+    """Return `equal_lanes(address, value)`: the mask of the integers at `address` that equal `value`."""
 
-    def equal(typing_context: Any, address: Any, value: Any) -> Any:
+    def equal_lanes(typing_context: Any, address: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            found = _load(builder, arguments[0], bits)
-            flags = builder.icmp_signed("==", found, _repeat(builder, arguments[1], bits))
-            return builder.zext(builder.bitcast(flags, ir.IntType(LANES)), ir.IntType(64))
+            lanes = _load_lanes(builder, arguments[0], bits)
+            flags = builder.icmp_signed("==", lanes, _broadcast(builder, arguments[1], bits))
+            return builder.zext(builder.bitcast(flags, ir.IntType(LANES)), INT64)
 
         return types.int64(types.int64, types.int64), generate
 
-    return intrinsic(equal)
+    return intrinsic(equal_lanes)
 
 
 def _extreme(bits: int, kind: str) -> Any:
-    """Return `extreme(address, mask)`: the LEAST or the MOST of the integers at `address` that are in `mask`.
+    """Return `extreme(address, mask)`: the least (smin) or greatest (smax) selected integer at `address`.
 
-    Where none is, that is the greatest or the smallest integer of `bits` bits.
+    If none is selected, that is the greatest or least integer of `bits` bits.
     """
-    otherwise = (1 << (bits - 1)) - 1 if kind == LEAST else -(1 << (bits - 1))
+    unselected = (1 << (bits - 1)) - 1 if kind == "smin" else -(1 << (bits - 1))
 
     def extreme(typing_context: Any, address: Any, mask: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            found, flag = _load(builder, arguments[0], bits), ir.IntType(1)
-            meant = builder.trunc(arguments[1], ir.IntType(LANES))
-            meant = builder.bitcast(meant, ir.VectorType(flag, LANES))
-            vector = builder.select(meant, found, ir.Constant(found.type, [otherwise] * LANES))
-            form = ir.FunctionType(ir.IntType(bits), (found.type,))
+            lanes = _load_lanes(builder, arguments[0], bits)
+            mask = builder.trunc(arguments[1], ir.IntType(LANES))
+            selected = builder.bitcast(mask, ir.VectorType(ir.IntType(1), LANES))
+            vector = builder.select(selected, lanes, ir.Constant(lanes.type, [unselected] * LANES))
+            function_type = ir.FunctionType(ir.IntType(bits), (lanes.type,))
             name = f"llvm.vector.reduce.{kind}.v{LANES}i{bits}"
-            reduce = vars(cgutils)["get_or_insert_function"](builder.module, form, name)
-            value = builder.call(reduce, (vector,))
-            return value if bits == 64 else builder.sext(value, ir.IntType(64))
+            value = builder.call(builder.module.declare_intrinsic(name, (), function_type), (vector,))
+            return value if bits == 64 else builder.sext(value, INT64)
 
         return types.int64(types.int64, types.int64), generate
 
     return intrinsic(extreme)
 
 
-def _first(typing_context: Any, mask: Any) -> Any:
-    """Return the lowest number in `mask`, 64 if there is none."""
+def _lowest_bit(typing_context: Any, mask: Any) -> Any:
+    """Return the lowest lane in `mask`, 64 if it is empty."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -195,6 +197,6 @@ def _first(typing_context: Any, mask: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-equal_32, equal_64 = _equal(32), _equal(64)
-least_32, least_64, most_64 = _extreme(32, LEAST), _extreme(64, LEAST), _extreme(64, MOST)
-first: Any = intrinsic(_first)
+equal_lanes_32, equal_lanes_64 = _equal_lanes(32), _equal_lanes(64)
+min_32, min_64, max_64 = _extreme(32, "smin"), _extreme(64, "smin"), _extreme(64, "smax")
+lowest_bit: Any = intrinsic(_lowest_bit)

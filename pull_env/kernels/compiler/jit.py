@@ -23,7 +23,6 @@ from numba.core import types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, LoweringPass, register_pass
 from numba.core.typed_passes import AnnotateTypes, NativeLowering
-from numba.extending import intrinsic
 
 CACHE_VARIABLE = "PULL_ENV_CACHE_DIR"  # moves the cache of compiled kernels
 
@@ -157,7 +156,7 @@ def direct(function: F) -> F:
 
 
 def address(function: Callable[..., object]) -> int:
-    """Compile an entry whose arguments are declared, and return where it lies, for `instructions.call`."""
+    """Compile an entry whose arguments are declared; return its address, for `intrinsics.call_entry`."""
     compiled = _result(function)
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
 
@@ -192,60 +191,4 @@ def _compiled(function: F, **options: Any) -> F:
         )
 
     compiled.get_call_template = as_declared
-    return compiled
-
-
-def records(dtype: np.dtype[Any]) -> Callable[[int, int], Any]:
-    """Return `at(address, k)` for kernels: the k-th record of the array of `dtype` that starts at `address`.
-
-    The record is a reference: what is assigned to its fields is written to the array.
-    """
-    record = numba.from_dtype(dtype)
-
-    def at(typing_context: Any, address: Any, k: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            offset = builder.mul(arguments[1], context.get_constant(types.int64, dtype.itemsize))
-            return builder.inttoptr(builder.add(arguments[0], offset), context.get_value_type(record))
-
-        return record(types.int64, types.int64), generate
-
-    compiled: Any = intrinsic(at)
-    return compiled
-
-
-def tagged(dtype: np.dtype[Any], bits: int) -> Callable[[int], Any]:
-    """Return `at(handle)` for kernels: the record of `dtype` whose address is the low `bits` of a handle."""
-    record = numba.from_dtype(dtype)
-
-    def at(typing_context: Any, handle: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            address = builder.and_(arguments[0], context.get_constant(types.int64, (1 << bits) - 1))
-            return builder.inttoptr(address, context.get_value_type(record))
-
-        return record(types.int64), generate
-
-    compiled: Any = intrinsic(at)
-    return compiled
-
-
-def elements(head: np.dtype[Any], bits: int, field: str, dtype: np.dtype[Any]) -> Callable[[int, int], Any]:
-    """Return `at(handle, k)` for kernels: the k-th record of the array whose address is a field of the head.
-
-    The head is the record of `head` whose address is the low `bits` of the handle.
-    """
-    assert head.fields is not None
-    offset, record = head.fields[field][1], numba.from_dtype(dtype)
-
-    def at(typing_context: Any, handle: Any, k: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            integer, word = types.int64, context.get_value_type(types.int64)
-            address = builder.and_(arguments[0], context.get_constant(integer, (1 << bits) - 1))
-            start = builder.add(address, context.get_constant(integer, offset))
-            base = builder.load(builder.inttoptr(start, word.as_pointer()))
-            place = builder.mul(arguments[1], context.get_constant(integer, dtype.itemsize))
-            return builder.inttoptr(builder.add(base, place), context.get_value_type(record))
-
-        return record(types.int64, types.int64), generate
-
-    compiled: Any = intrinsic(at)
     return compiled

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pull_env.kernels.compiler.addresses import records
 from pull_env.kernels.compiler.intrinsics import copy
-from pull_env.kernels.compiler.jit import entry, kernel, records
+from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.envs.observe import CHAIN_STEPS, ENTRY_BYTES, VIEW, flag_at, outcome_at, view_at
 from pull_env.kernels.prefetch.batches import (
     prefetch_next_events,

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from pull_env.kernels.compiler.intrinsics import exchange, exchange_if, look
-from pull_env.kernels.compiler.jit import entry, records
+from pull_env.kernels.compiler.addresses import records
+from pull_env.kernels.compiler.intrinsics import compare_exchange, exchange, load_atomic
+from pull_env.kernels.compiler.jit import entry
 from pull_env.kernels.envs.batch import first_invalid, step_some
 
 IDLE, SUBMITTED, SLEEPING = range(3)
@@ -59,13 +60,13 @@ def run_tasks(address: int, spin_limit: int) -> int:
     """
     task, polls = task_at(address, 0), 0
     while True:
-        if look(address) == SUBMITTED:
+        if load_atomic(address) == SUBMITTED:
             task.stopped = step_some(task.batch, task.first, task.last, task.outputs)
             exchange(address, IDLE)
             polls = 0
         elif polls < spin_limit:
             polls += 1
-        elif exchange_if(address, IDLE, SLEEPING) != SUBMITTED:
+        elif compare_exchange(address, IDLE, SLEEPING) != SUBMITTED:
             return task.stopped
 
 
@@ -74,7 +75,7 @@ def poll_results(tasks: int, count: int, spin_limit: int) -> int:
     """Return how many envs ended or were not stepped; -1: not done in time."""
     stopped = 0
     for k in range(count):
-        while look(tasks + k * TASK_BYTES) == SUBMITTED:
+        while load_atomic(tasks + k * TASK_BYTES) == SUBMITTED:
             spin_limit -= 1
             if spin_limit < 0:
                 return -1

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pull_env.kernels.compiler.jit import entry, kernel, records
+from pull_env.kernels.compiler.addresses import records
+from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.envs.observe import CHAIN_STEPS, entry_at, flag_at, observe, outcome_at, view_at
 from pull_env.kernels.random import HALF, bits
 from pull_env.kernels.run import observe_current, transition

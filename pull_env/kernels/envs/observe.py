@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pull_env.kernels.compiler.jit import entry, kernel, records
+from pull_env.kernels.compiler.addresses import records
+from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.routing.level_index import count_above
 from pull_env.kernels.routing.memory import refresh_best
 from pull_env.kernels.state import (

@@ -6,7 +6,7 @@ the loop of a policy can reach, and would cost every first run two seconds.
 
 from __future__ import annotations
 
-from pull_env.kernels.compiler.intrinsics import call
+from pull_env.kernels.compiler.intrinsics import call_entry
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.state import head_of
 
@@ -16,4 +16,4 @@ PROCESS_EVENT, START_ANNOUNCEMENT, SEND_REMOVE, PLAN_SERVICE, PROBE_SERVER, BEST
 @kernel
 def call_faults(system: int, what: int, first: int, second: int) -> float:
     """Call `dispatch.dispatch_operation` with operation `what` and its arguments."""
-    return float(call(head_of(system).fault_entry, system, what, first, second))
+    return float(call_entry(head_of(system).fault_entry, system, what, first, second))

@@ -13,14 +13,14 @@ import math
 from typing import Any
 
 from pull_env.kernels.compiler.intrinsics import (
-    EVERY,
+    ALL_LANES,
     LANES,
-    equal_32,
-    equal_64,
-    first,
-    least_32,
-    least_64,
-    most_64,
+    equal_lanes_32,
+    equal_lanes_64,
+    lowest_bit,
+    max_64,
+    min_32,
+    min_64,
 )
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.state import (
@@ -75,8 +75,8 @@ def find_entry(system: int, row: int, server: int) -> int:
         return server
     entry = -1
     for k in range(0, head_of(system).M, LANES):
-        same = equal_32(row + k * INT_BYTES, server)
-        entry = k + first(same) if same != 0 else entry
+        same = equal_lanes_32(row + k * INT_BYTES, server)
+        entry = k + lowest_bit(same) if same != 0 else entry
     return entry
 
 
@@ -86,8 +86,8 @@ def oldest_entry(system: int, row: int) -> int:
     entry, oldest = -1, LATEST
     for k in range(0, head_of(system).M, LANES):
         times = times_address(system, row) + k * FLOAT_BYTES
-        time = least_64(times, EVERY)
-        entry = k + first(equal_64(times, time)) if time < oldest else entry
+        time = min_64(times, ALL_LANES)
+        entry = k + lowest_bit(equal_lanes_64(times, time)) if time < oldest else entry
         oldest = min(time, oldest)
     return entry
 
@@ -176,11 +176,11 @@ def best_entry_of(system: int, router: int, pool: int) -> int:
         lengths = queues_address(system, row) + k * INT_BYTES
         times = times_address(system, row) + k * FLOAT_BYTES
         known = mask_of_pool(system, row + k * INT_BYTES, pool)
-        length = least_32(lengths, known)
-        shortest = known & equal_32(lengths, length)
-        time = most_64(times, shortest)
+        length = min_32(lengths, known)
+        shortest = known & equal_lanes_32(lengths, length)
+        time = max_64(times, shortest)
         better = (length < least) | ((length == least) & (time > freshest))
-        entry = k + first(shortest & equal_64(times, time)) if better else entry
+        entry = k + lowest_bit(shortest & equal_lanes_64(times, time)) if better else entry
         least, freshest = min(length, least), time if better else freshest
     return entry
 
@@ -192,7 +192,7 @@ def mask_of_pool(system: int, servers: int, pool: int) -> int:
     All, if each pool has its own group: an empty entry has length UNLIMITED, which no server has.
     """
     if head_of(system).G == head_of(system).J:
-        return EVERY
+        return ALL_LANES
     known = 0
     for k in range(LANES):
         server = integer_at(servers, k).value
