@@ -41,7 +41,7 @@ from pull_env.scenario.scenario import Scenario, load_scenario, scenario_names
 from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.results import Result
 from pull_env.simulation.seeds import spawn_seeds
-from pull_env.simulation.simulate import check, simulate
+from pull_env.simulation.simulate import check_run, simulate
 
 HERE = Path(__file__).parents[1]
 ROWS, PICTURE = "systems.jsonl", "front.png"
@@ -272,7 +272,7 @@ def run(args: Args) -> int:
     Raises:
         ValueError: Something that is asked for is not allowed.
     """
-    check(args.customers, args.seed, 1, None, args.workers)
+    check_run(args.customers, args.seed, 1, None, args.workers)
     checkout(HERE.parent)  # before anything is written: rows tell the state of the sources that measured them
     book, router = Book(args.out / ROWS), load(args.router)
     tuned_rows(args, book)

@@ -28,7 +28,7 @@ from pull_env.scenario.arrivals import Bursts, HotRouter
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.seeds import spawn_seeds
-from pull_env.simulation.simulate import check, simulate
+from pull_env.simulation.simulate import check_run, simulate
 from pull_env.theory.exact import solve
 from pull_env.theory.optimum import optimise
 
@@ -201,7 +201,7 @@ def run(args: Args) -> int:
     if args.quick:
         args = replace(args, customers=20_000, replications=4, warmup=500)
     command = command_line(sys.orig_argv[1:])
-    check(args.customers, args.seed, args.replications, args.warmup, args.workers)
+    check_run(args.customers, args.seed, args.replications, args.warmup, args.workers)
     checkout(HERE.parent)  # before anything is written: rows tell the state of the sources that measured them
     results = args.out or (Path("results") / "agents-quick" if args.quick else HERE / "results")
     place = (args.out or HERE) if not args.quick or args.out else results

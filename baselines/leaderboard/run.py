@@ -25,7 +25,7 @@ from pull_env.scenario.scenario import Scenario, Trace, load_scenario, scenario_
 from pull_env.simulation.policy_runner import check_fit
 from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.results import Result
-from pull_env.simulation.simulate import BATCHES, check, run_lengths, simulate
+from pull_env.simulation.simulate import BATCHES, check_run, run_lengths, simulate
 
 DESCRIPTION = """Compare policies on scenarios: waiting, messages and cost, with intervals.
 
@@ -143,7 +143,7 @@ def plan_runs(args: Args) -> list[Run]:
         for policy in policies:
             check_fit(policy, scenario)  # refuses pools that the scenario does not have
             for seed in args.seeds:
-                check(customers, seed, args.replications, args.warmup, args.workers)
+                check_run(customers, seed, args.replications, args.warmup, args.workers)
                 warmup, batch = run_lengths(scenario, policy, customers, args.replications, args.warmup)
                 length = args.replications * (warmup + BATCHES * batch)
                 runs.append(Run(scenario, policy, seed, customers, length))

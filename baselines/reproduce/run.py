@@ -16,7 +16,7 @@ from pull_env.reporting.console import command_line, console, exit_status
 from pull_env.reporting.rows import checkout, read_rows, write_rows
 from pull_env.reporting.run_folder import replacing, write_text
 from pull_env.simulation.progress import progress_bar
-from pull_env.simulation.simulate import check
+from pull_env.simulation.simulate import check_run
 
 if TYPE_CHECKING:
     from baselines.reproduce.common.study import Study
@@ -126,7 +126,7 @@ def reproduce(args: Args, command: str) -> int:
     Raises:
         ValueError: Something that is asked for is not allowed, or there are no rows to make a page from.
     """
-    check(None, args.seed, 1, None, args.workers)
+    check_run(None, args.seed, 1, None, args.workers)
     checkout(ROOT)  # before anything is written: rows tell the state of the sources that measured them
     folder, out = folder_of(args), console()
     folder.mkdir(parents=True, exist_ok=True)

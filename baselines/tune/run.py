@@ -23,7 +23,7 @@ from pull_env.reporting.run_folder import write_text
 from pull_env.scenario.scenario import load_scenario, scenario_names
 from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.results import Result
-from pull_env.simulation.simulate import check, simulate
+from pull_env.simulation.simulate import check_run, simulate
 
 DESCRIPTION = """Tune a policy for a scenario: messages to take, probes, stopping wait, announcements, memory.
 
@@ -67,7 +67,7 @@ def plan_of(args: Args) -> Plan:
     Raises:
         ValueError: An argument is not allowed.
     """
-    check(None, args.seed, 1, None, args.workers)
+    check_run(None, args.seed, 1, None, args.workers)
     plan = QUICK if args.quick else PLAN
     if args.trials is not None and args.trials < 1:
         raise ValueError(f"trials is {args.trials}: it must be a whole number from 1")

@@ -20,6 +20,7 @@ from gymnasium.error import ResetNeeded
 from pull_env.kernels.envs.batch import ENDED
 from pull_env.policy.policy import Announce, Memory, Step, as_announce, as_memory
 from pull_env.scenario.scenario import ScenarioLike, as_scenario
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.kernel_data.view import ObservationArrays
 from pull_env.simulation.simulator import Simulator
@@ -67,10 +68,11 @@ class SystemEnv(gym.Env[Observation, Action]):
         """
         self.scenario = as_scenario(scenario)
         self.announce = as_announce(announce)
-        self.customers = whole("customers", customers, least=2)
+        self.customers = check_argument.whole("customers", customers, 2)
         self.memory = as_memory(memory)
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f"render_mode is {render_mode!r}: it must be None, 'ansi' or 'rgb_array'")
+        check_argument.optional(
+            check_argument.choice, "render_mode", render_mode, self.metadata["render_modes"]
+        )
         self.render_mode = render_mode
         self.entropy: int | None = None
         self.episode = -1
@@ -159,11 +161,8 @@ class SystemEnv(gym.Env[Observation, Action]):
 
     def _read_options(self, options: Mapping[str, Any]) -> int | None:
         """Return the number of the episode if given."""
-        for key in options:
-            if key != "episode":
-                raise ValueError(f"options has an unknown key {key!r}: the only key is 'episode'")
-        episode = options.get("episode")
-        return None if episode is None else whole("options['episode']", episode, least=0)
+        episode = check_argument.known_keys("options", options, ("episode",)).get("episode")
+        return check_argument.optional(check_argument.whole, "options.episode", episode, 0)
 
     def _build(self, steps: tuple[Step, ...], extra_flags: int) -> float:
         """Build a simulator that keeps what `steps` read; return its tick in time units.
@@ -206,8 +205,7 @@ class CustomerEnv(SystemEnv[np.int64]):
         """
         if not self.begun:
             raise ResetNeeded("look needs reset before it")
-        if not 0 <= router < self.scenario.routers:
-            raise ValueError(f"router is {router}: it must be from 0 to {self.scenario.routers - 1}")
+        router = check_argument.whole("router", router, 0, self.scenario.routers - 1)
         self._observe(router)
         observation, mask = self._observed.observation.copy(), self._observed.mask.copy()
         if self.simulator.has_customer:
@@ -218,7 +216,7 @@ class CustomerEnv(SystemEnv[np.int64]):
         """Return the action as an int, if there is such an action."""
         index = operator.index(action)
         if not 0 <= index < self._actions:
-            raise ValueError(f"action is {action}: it must be a whole number from 0 to {self._actions - 1}")
+            raise check_argument.refusal("action", index, f"a whole number from 0 to {self._actions - 1}")
         return index
 
     def _prepare_step(self, refusal: int) -> None:
@@ -258,14 +256,3 @@ class CustomerEnv(SystemEnv[np.int64]):
             "action_mask": observed.mask.copy(),
         }
         return observed.observation.copy(), 0.0 - cost, False, left == 0, info
-
-
-def whole(name: str, value: object, least: int) -> int:
-    """Return `value` if it is a whole number from `least`.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")
-    return int(value)

@@ -10,13 +10,14 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, Observation, SystemEnv, whole
+from pull_env.envs.base import IDLE_SERVERS_ANNOUNCE, Observation, SystemEnv
 from pull_env.envs.control_accounts import Books, control_names
 from pull_env.kernels import state
 from pull_env.kernels.envs import control
 from pull_env.policy.catalog import as_catalog, default_catalog
 from pull_env.policy.policy import Announce, Memory, Recall, Step
 from pull_env.scenario.scenario import ScenarioLike
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.kernel_data.view import RouterObservation
 from pull_env.simulation.simulator import Floats
 
@@ -141,11 +142,10 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
     ) -> None:
         """Check the arguments; see the class."""
         super().__init__(scenario, announce, customers, memory, render_mode)
-        self.period = whole("period", period, least=1)
+        self.period = check_argument.whole("period", period, 1)
         if self.customers % self.period or self.customers < 2 * self.period:
-            raise ValueError(
-                f"customers is {customers}: it must be a multiple of period, {period}, from {2 * period}"
-            )
+            allowed = f"a multiple of period, {period}, from {2 * period}"
+            raise check_argument.refusal("customers", customers, allowed)
         self.catalog: tuple[Step, ...] = (
             default_catalog(self.scenario, (0.0,)) if catalog is None else as_catalog(catalog, self.scenario)
         )
@@ -175,7 +175,7 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
         """
         numbers = np.asarray(action, np.float64)
         if numbers.shape != self.action_space.shape or not np.isfinite(numbers).all():
-            raise ValueError(f"action is {action!r}: it must be {len(self.catalog) + 1} numbers from -1 to 1")
+            raise check_argument.refusal("action", action, f"{len(self.catalog) + 1} numbers from -1 to 1")
         return numbers.clip(-1.0, 1.0)
 
     def play(self, actions: Floats) -> None:

@@ -12,6 +12,7 @@ from pull_env.envs.base import CustomerEnv, Observation
 from pull_env.kernels.envs.dispatch import SERVER_ENTRIES, dispatch, observe_servers
 from pull_env.policy.policy import Announce
 from pull_env.scenario.scenario import ScenarioLike
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.kernel_data.view import ObservationArrays
 
 
@@ -106,8 +107,7 @@ class DispatchEnv(CustomerEnv):
     ) -> None:
         """Check the arguments; see the class."""
         super().__init__(scenario, announce, customers, memory=1, render_mode=render_mode)
-        if not isinstance(free_information, bool):
-            raise ValueError(f"free_information is {free_information!r}: it must be True or False")
+        check_argument.flag("free_information", free_information)
         n = self.scenario.servers
         self._messages = 0 if free_information else 2 * n
         self.action_space = spaces.Discrete(n)

@@ -8,15 +8,15 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from pull_env.envs.base import whole
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
 from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Policy, Send, Step, Take
 from pull_env.scenario.scenario import ScenarioLike, as_scenario
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.results import Recorder, Result, summarise
-from pull_env.simulation.simulate import BATCHES, check, run_lengths, simulate
+from pull_env.simulation.simulate import BATCHES, check_run, run_lengths, simulate
 from pull_env.simulation.warmup import warmup_customers
 
 
@@ -70,7 +70,7 @@ def evaluate(
         ValueError: An argument is not allowed, or the agent does not fit the env.
     """
     scenario = as_scenario(scenario)
-    check(customers, seed, replications, warmup, None)
+    check_run(customers, seed, replications, warmup, None)
     if isinstance(agent, Policy | str | os.PathLike | Mapping):
         policy = as_policy(agent, scenario)
         customers = customers or (400_000 if scenario.replay is None else None)
@@ -86,7 +86,7 @@ def evaluate(
     fill = None if fill is None else as_policy(fill, scenario)
     if fill_customers is None:
         fill_customers = warmup_customers(scenario, None) if scenario.replay is None else 0
-    whole("fill_customers", fill_customers, least=0)
+    check_argument.whole("fill_customers", fill_customers, 0)
     if scenario.replay is None:
         customers = customers or 400_000
         warmup = -(-customers // replications) if warmup is None else warmup

@@ -18,6 +18,7 @@ from pull_env.kernels.envs.observe import CHAIN_STEPS, observe
 from pull_env.policy.catalog import as_catalog
 from pull_env.policy.policy import Announce, Memory, Recall, Step
 from pull_env.scenario.scenario import ScenarioLike
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.kernel_data.linked_record import Array, shallow_copy
 from pull_env.simulation.kernel_data.view import RouterObservation, local_size
 
@@ -160,8 +161,7 @@ class RouterEnv(CustomerEnv):
         """Check the arguments; see the class."""
         super().__init__(scenario, announce, customers, memory, render_mode)
         self.catalog = as_catalog(catalog, self.scenario)
-        if observation not in ("local", "with-state"):
-            raise ValueError(f"observation is {observation!r}: it must be 'local' or 'with-state'")
+        check_argument.choice("observation", observation, ("local", "with-state"))
         self.with_state = observation == "with-state"
         self.local_size = local_size(self.scenario)
         self.action_space = spaces.Discrete(len(self.catalog))

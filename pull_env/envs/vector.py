@@ -12,10 +12,10 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from pull_env.envs.base import whole
 from pull_env.envs.batch import INFO_NAMES, Array, Batch, Flags
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.envs.batch import NEEDS_FEED
+from pull_env.scenario.validation import check_argument
 
 Stepped = tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]
 
@@ -71,10 +71,10 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         **arguments: Any,
     ) -> None:
         """Check the arguments, and build the envs; see the class."""
-        self.num_envs = whole("num_envs", num_envs, least=1)
+        self.num_envs = check_argument.whole("num_envs", num_envs, 1)
         self._mode = _mode(autoreset_mode)
         if workers is not None:
-            whole("workers", workers, least=1)
+            check_argument.whole("workers", workers, 1)
         first = RouterEnv(**arguments)
         self.metadata = {**RouterEnv.metadata, "autoreset_mode": self._mode}
         self.render_mode = first.render_mode
@@ -242,7 +242,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         """Say why env `k` cannot act."""
         last = self._batch.masks.shape[1] - 1
         if not 0 <= self._batch.actions[k] <= last:
-            raise ValueError(f"actions[{k}] is {given[k]}: it must be a whole number from 0 to {last}")
+            raise check_argument.refusal(f"actions[{k}]", int(given[k]), f"a whole number from 0 to {last}")
         raise ResetNeeded(f"step needs reset before it: the episode of env {k} has ended")
 
     def _resume(self, outputs: Array) -> None:

@@ -8,12 +8,11 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-
 from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Policy
 from pull_env.scenario.scenario import Scenario, ScenarioLike, as_scenario
 from pull_env.scenario.trace import scaled_trace
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.policy_runner import PolicyRunner, check_fit
 from pull_env.simulation.progress import Report, progress_bar
 from pull_env.simulation.results import Counts, Recorder, Result, summarise
@@ -62,7 +61,7 @@ def simulate(
     """
     scenario = as_scenario(scenario)
     policy = as_policy(policy, scenario)
-    check(customers, seed, replications, warmup, workers)
+    check_run(customers, seed, replications, warmup, workers)
     workload = workload or workload_for(scenario, policy.steps)
     check_fit(policy, scenario)
     warmup, batch = run_lengths(scenario, policy, customers, replications, warmup)
@@ -102,19 +101,14 @@ def _run(runner: PolicyRunner, customers: int, report: Report, stop: threading.E
         customers -= block
 
 
-def check(
+def check_run(
     customers: int | None, seed: int, replications: int, warmup: int | None, workers: int | None
 ) -> None:
     """Refuse arguments of a run that are not allowed."""
-    limits = {"customers": 1, "seed": 0, "replications": 1, "warmup": 0, "workers": 1}
-    for (name, least), value in zip(
-        limits.items(), (customers, seed, replications, warmup, workers), strict=True
-    ):
-        optional = name in ("customers", "warmup", "workers")
-        if value is None and optional:
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")
+    check_argument.whole("seed", seed, 0)
+    check_argument.whole("replications", replications, 1)
+    for name, value, least in (("customers", customers, 1), ("warmup", warmup, 0), ("workers", workers, 1)):
+        check_argument.optional(check_argument.whole, name, value, least)
 
 
 def run_lengths(

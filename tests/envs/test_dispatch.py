@@ -95,7 +95,7 @@ def test_looking_costs_two_messages_a_server_or_nothing():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"free_information": 1}, "free_information is 1: it must be True or False"),
+        ({"free_information": 1}, "free_information is 1: it must be true or false"),
         ({"announce": {"threshold": 0}}, "announce.threshold is 0"),
         ({"scenario": "small-mixt"}, "small-mixed"),
     ],

@@ -141,7 +141,7 @@ def test_steps_before_reset_are_refused(make):
 
 @pytest.mark.parametrize("make", [aec_env, parallel_env])
 def test_arguments_that_are_not_allowed_are_named(make):
-    with pytest.raises(ValueError, match="reward is 'all': it must be 'shared' or 'own'"):
+    with pytest.raises(ValueError, match="reward is 'all': it must be one of shared, own"):
         make(reward="all")
     with pytest.raises(ValueError, match="customers is 1"):
         make(customers=1)

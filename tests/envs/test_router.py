@@ -106,8 +106,8 @@ def test_the_spec_goes_through_json():
         ({"customers": 1}, "customers is 1: it must be a whole number from 2"),
         ({"customers": 1e4}, "customers is 10000.0"),
         ({"memory": 0}, "memory.size is 0"),
-        ({"observation": "all"}, "observation is 'all': it must be 'local' or 'with-state'"),
-        ({"render_mode": "human"}, "render_mode is 'human': it must be None, 'ansi' or 'rgb_array'"),
+        ({"observation": "all"}, "observation is 'all': it must be one of local, with-state"),
+        ({"render_mode": "human"}, "render_mode is 'human': it must be one of ansi, rgb_array"),
     ],
 )
 def test_arguments_that_are_not_allowed_are_named(keywords, message):
@@ -220,9 +220,9 @@ def test_steps_out_of_turn_are_refused():
 
 def test_options_are_checked():
     env = RouterEnv("small-mixed")
-    with pytest.raises(ValueError, match="unknown key 'episod'"):
+    with pytest.raises(ValueError, match=r"options\.episod is not a known key: did you mean 'episode'"):
         env.reset(options={"episod": 1})
-    with pytest.raises(ValueError, match=r"options\['episode'\] is -1: it must be a whole number from 0"):
+    with pytest.raises(ValueError, match=r"options\.episode is -1: it must be a whole number from 0"):
         env.reset(options={"episode": -1})
 
 

@@ -19,6 +19,7 @@ from gymnasium.error import ResetNeeded
 from pull_env.envs.base import Observation
 from pull_env.envs.control import ControlEnv
 from pull_env.envs.router import RouterEnv
+from pull_env.scenario.validation import check_argument
 
 try:
     from pettingzoo import AECEnv, ParallelEnv
@@ -34,8 +35,7 @@ class Routers:
 
     def __init__(self, env: RouterEnv | ControlEnv, reward: str) -> None:
         """Name the routers of `env`; see `aec_env` for `reward`."""
-        if reward not in ("shared", "own"):
-            raise ValueError(f"reward is {reward!r}: it must be 'shared' or 'own'")
+        check_argument.choice("reward", reward, ("shared", "own"))
         self.reward = reward
         self.render_mode = env.render_mode
         self.possible_agents = [f"router_{k}" for k in range(env.scenario.routers)]

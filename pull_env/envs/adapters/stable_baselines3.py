@@ -18,10 +18,10 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 
-from pull_env.envs.base import whole
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
 from pull_env.scenario.scenario import Scenario
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.seeds import spawn_seeds
 
 Observations = npt.NDArray[np.float32]
@@ -61,7 +61,7 @@ class VecRouter(VecEnv):
             TypeError: An argument is unknown to `RouterEnv`.
         """
         self.envs = RouterVectorEnv(
-            whole("n_envs", n_envs, least=1),
+            check_argument.whole("n_envs", n_envs, 1),
             scenario=scenario,
             autoreset_mode=AutoresetMode.SAME_STEP,
             workers=workers,
@@ -70,7 +70,7 @@ class VecRouter(VecEnv):
         super().__init__(n_envs, self.envs.single_observation_space, self.envs.single_action_space)
         self._actions: npt.NDArray[Any] = np.zeros(n_envs, np.int64)
         if seed is not None:
-            self.seed(whole("seed", seed, least=0))
+            self.seed(check_argument.whole("seed", seed, 0))
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Set the seeds of the next reset: those of run `seed`, which no other run shares."""
