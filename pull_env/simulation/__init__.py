@@ -1,1 +1,1 @@
-"""Running a scenario under a policy, and the estimates with intervals that come out."""
+"""Running a scenario under a policy, and estimating its measures."""

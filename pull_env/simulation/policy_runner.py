@@ -1,4 +1,4 @@
-"""A simulator whose routers all follow one policy: a chain of steps, or a network over a catalog of them."""
+"""A simulator whose routers all follow one policy."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pull_env.simulation.workload import workload_for
 
 
 class PolicyRunner:
-    """A system in motion under a policy; `reset` starts it.
+    """Runs a system under a policy, a chain of steps or a network; `reset` starts it.
 
     Attributes:
         simulator: The state of the system.
     """
 
     def __init__(self, scenario: Scenario, policy: Policy, workload: Workload | None = None) -> None:
-        """Prepare.
+        """Allocate a simulator for the policy.
 
         Args:
             scenario: The system.
-            policy: What its routers follow.
+            policy: The policy of all routers.
             workload: Feeds of the calendar clock; None: what the scenario and the policy need.
 
         Raises:
@@ -34,7 +34,7 @@ class PolicyRunner:
         check_fit(policy, scenario)
         workload = workload or workload_for(scenario, policy.steps)
         steps, extra_flags = policy.steps, 0
-        if policy.network is not None:  # its observation tells of the memory, and of recent answers
+        if policy.network is not None:  # it observes the memory, and recent answers
             steps, extra_flags = (*steps, Recall()), state.KEEP_OBSERVATION | state.KEEP_MEMORY
         self.simulator = Simulator(
             scenario, steps, policy.announce, memory=policy.memory, extra_flags=extra_flags, workload=workload
@@ -46,11 +46,11 @@ class PolicyRunner:
             self._observed = RouterObservation(scenario, policy.steps, tick, with_state=False)
 
     def reset(self, seed: int, episode: int = 0) -> None:
-        """Start anew from an empty system on the streams of `seed` and `episode`, with the first customer."""
+        """Restart from an empty system, on the streams of `seed` and `episode`."""
         self.simulator.reset(seed, episode)
 
     def run(self, customers: int) -> int:
-        """Place `customers` customers; return how many there were: fewer where a trace ended."""
+        """Route `customers` customers; return how many: fewer if a trace ended."""
         if self._network is None:
             return self.simulator.run(self._chain, customers)
         view, network = self._observed.address, self._network.address
@@ -60,10 +60,10 @@ class PolicyRunner:
 
 
 def check_fit(policy: Policy, scenario: Scenario) -> None:
-    """Refuse a policy that cannot be followed on a scenario.
+    """Refuse a policy that does not fit a scenario.
 
     Raises:
-        PolicyError: A step names a pool that the scenario does not have, or a table or a network is made for
+        PolicyError: A step names a pool that the scenario does not have, or a table or a network is for
             another system.
     """
     encode(policy.steps, scenario)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Report = Callable[[int], None]  # told how much was done since it was told last
+Report = Callable[[int], None]  # called with the work done since the last call
 
 
 @contextmanager
 def progress_bar(title: str, total: int, shown: bool) -> Iterator[Report]:
-    """Show the progress of `total` units of work while the context lasts; yields what to tell of work done.
+    """Show a progress bar within the context; yields a function that reports progress.
 
     Args:
         title: What is being done.
         total: Units of work.
-        shown: False: nothing is shown, and nothing imported.
+        shown: False: nothing is shown, and `rich` is not imported.
     """
     if not shown:
         yield lambda done: None

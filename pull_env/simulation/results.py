@@ -27,12 +27,15 @@ Floats = npt.NDArray[np.float64]
 
 PROBABILITIES = (0.5, 0.9, 0.95, 0.99, 0.999)
 KINDS = ("pull", "remove", "probe", "update")
-PERIODS = 16  # of all replications, in which a system that is not Markov must grow to be called unstable
+MEASURES = ("wait", "response", "p_wait", "p_block", "p_lost", "mean_number", "stale", "missed", "cost")
+PERIODS = 16  # over all replications, in which a system that is not Markov must grow to be called unstable
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a simulation measured. Where `stable` is False no mean is claimed: every estimate is NaN.
+    """What a simulation measured.
+
+    If `stable` is False, every estimate is NaN: an unstable system has no means.
 
     Attributes:
         wait: Time in queue of an accepted customer, before its service starts; time units.
@@ -40,19 +43,19 @@ class Result:
         p_wait: Share of accepted customers that found their server busy.
         p_block: Share of all arrivals that were blocked.
         p_lost: Share of all arrivals that were accepted, but lost with a server that failed.
-        mean_number: Customers in the system, those that wait for answers included, averaged over time.
-        busy: Share of busy servers, averaged over time, a pool each.
-        messages: Messages an arriving customer, by kind (pull, remove, probe, update) and in total.
-        stale: Pull-messages an arriving customer that did not stand any more when they came.
-        missed: Messages an arriving customer that got lost.
+        mean_number: Time average of the customers in the system, including those that wait for answers.
+        busy: Time average of the share of busy servers, by pool.
+        messages: Messages per arriving customer, by kind (pull, remove, probe, update) and in total.
+        stale: Pull-messages per arriving customer that were out of date when they arrived.
+        missed: Messages per arriving customer that were lost.
         wait_quantiles: Quantiles of the wait of accepted customers, by probability.
-        cost: Cost an arriving customer, at the prices of the scenario.
+        cost: Cost per arriving customer, at the prices of the scenario.
         stable: Whether the drift test found no pool whose queues grow.
-        growth: Customers by which a pool grows a time unit, a pool each, over the counted part of the run.
-        customers: Counted ones, over all replications.
-        warmup: Customers of each replication that came before the counted ones.
+        growth: Customers by which each pool grew per time unit, over the counted part of the run.
+        customers: Counted customers, over all replications.
+        warmup: Customers of each replication before the counted ones.
         replications: Independent runs.
-        seed: The user's.
+        seed: The user's seed.
         seconds: Wall time.
     """
 
@@ -77,11 +80,10 @@ class Result:
     seconds: float = field(compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON values; an estimate as mean, low, high and count."""
-        single = ("wait", "response", "p_wait", "p_block", "p_lost", "mean_number", "stale", "missed", "cost")
+        """Return all fields as JSON values; estimates as mean, low, high and count."""
         plain = ("stable", "customers", "warmup", "replications", "seed", "seconds")
         return {
-            **{name: getattr(self, name).to_dict() for name in single},
+            **{name: getattr(self, name).to_dict() for name in MEASURES},
             "busy": [value.to_dict() for value in self.busy],
             "messages": {kind: value.to_dict() for kind, value in self.messages.items()},
             "wait_quantiles": {str(p): value.to_dict() for p, value in self.wait_quantiles.items()},
@@ -92,22 +94,22 @@ class Result:
 
 @dataclass(frozen=True)
 class Counts:
-    """The counters of a run at the ends of its batches; one row more than there are batches."""
+    """The counters of a replication, at its start and at the end of each batch."""
 
     head: Array  # (batches + 1,) HEAD
     pools: Array  # (batches + 1, J) POOL
-    law: Array  # (J, longest) int64  counted customers by what they found, up to the last column in use
+    histogram: Array  # (J, bins) int64  counted customers by queue found or wait, up to the last bin in use
 
 
 class Recorder:
-    """Keeps the counters of a simulator at the ends of batches."""
+    """Stores the counters of a simulator at the ends of batches."""
 
     def __init__(self, simulator: Simulator) -> None:
-        """Begin the first batch now."""
+        """Begin the first batch."""
         self._arrays, self._address = simulator.arrays, simulator.address
         update_areas(self._address)
         self._head, self._pools = [self._arrays.head.copy()], [self._arrays.pools.copy()]
-        self._law = self._arrays.histogram
+        self._histogram = self._arrays.histogram
 
     def end_batch(self) -> None:
         """End a batch, and begin the next."""
@@ -116,53 +118,41 @@ class Recorder:
         self._pools.append(self._arrays.pools.copy())
 
     def counts(self) -> Counts:
-        """Return what was kept."""
-        law = self._arrays.histogram
-        used = int(np.flatnonzero(law.any(axis=1))[-1]) + 1
-        law = (law[:used] - self._law[:used]).T
-        return Counts(np.concatenate(self._head), np.stack(self._pools), law)
+        """Return the counters stored so far."""
+        histogram = self._arrays.histogram
+        used = int(np.flatnonzero(histogram.any(axis=1))[-1]) + 1
+        histogram = (histogram[:used] - self._histogram[:used]).T
+        return Counts(np.concatenate(self._head), np.stack(self._pools), histogram)
 
 
 def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: int, seconds: float) -> Result:
-    """Return the result behind the counters of replications; batches stand for them where there is one."""
+    """Return the result of some replications, or of the batches of a single one."""
     calendar = bool(counts[0].head["flags"][0] & CALENDAR)
     head = np.stack([c.head for c in counts])  # (replications, batches + 1)
     pools = np.stack([c.pools for c in counts])  # (replications, batches + 1, J)
-    longest = max(c.law.shape[1] for c in counts)
-    law = np.stack([np.pad(c.law, ((0, 0), (0, longest - c.law.shape[1]))) for c in counts])
-    if len(counts) == 1:
-        samples = measures(
-            scenario, gains(head[0, :-1], head[0, 1:]), gains(pools[0, :-1], pools[0, 1:]), calendar
-        )
-    else:
-        samples = measures(
-            scenario, gains(head[:, 0], head[:, -1]), gains(pools[:, 0], pools[:, -1]), calendar
-        )
+    bins = max(c.histogram.shape[1] for c in counts)
+    histogram = np.stack([np.pad(c.histogram, ((0, 0), (0, bins - c.histogram.shape[1]))) for c in counts])
+    start, end = (np.s_[0, :-1], np.s_[0, 1:]) if len(counts) == 1 else (np.s_[:, 0], np.s_[:, -1])
+    samples = measures(scenario, gains(head[start], head[end]), gains(pools[start], pools[end]), calendar)
     stable = is_stable(scenario, pools["customers"])
     if calendar:
-        quantiles = histogram_quantiles(law, PROBABILITIES)
+        quantiles = histogram_quantiles(histogram, PROBABILITIES)
     else:
-        quantiles = erlang_quantiles(law, np.array([pool.rate for pool in scenario.pools]), PROBABILITIES)
+        quantiles = erlang_quantiles(
+            histogram, np.array([pool.rate for pool in scenario.pools]), PROBABILITIES
+        )
     claim: Callable[[Floats], Estimate] = estimate if stable else (lambda values: nan_estimate(values.size))
     elapsed = (head["now"][:, -1] - head["now"][:, 0]) * head["time_step"][:, 0]
     grown = pools["customers"][:, -1] - pools["customers"][:, 0]
-    lost = pools["blocked"][:, -1] - pools["blocked"][:, 0]
+    blocked = pools["blocked"][:, -1] - pools["blocked"][:, 0]
     return Result(
-        wait=claim(samples["wait"]),
-        response=claim(samples["response"]),
-        p_wait=claim(samples["p_wait"]),
-        p_block=claim(samples["p_block"]),
-        p_lost=claim(samples["p_lost"]),
-        mean_number=claim(samples["mean_number"]),
+        **{name: claim(samples[name]) for name in MEASURES},
         busy=tuple(claim(samples[f"busy {j}"]) for j in range(len(scenario.pools))),
         messages={kind: claim(samples[kind]) for kind in (*KINDS, "total")},
-        stale=claim(samples["stale"]),
-        missed=claim(samples["missed"]),
         wait_quantiles={p: q if stable else nan_estimate(q.count) for p, q in quantiles.items()},
-        cost=claim(samples["cost"]),
         stable=stable,
         growth=tuple((grown / elapsed[:, None]).mean(axis=0).tolist()),
-        customers=int(law.sum() + lost.sum()),
+        customers=int(histogram.sum() + blocked.sum()),
         warmup=warmup,
         replications=len(counts),
         seed=seed,
@@ -171,11 +161,15 @@ def summarise(scenario: Scenario, counts: list[Counts], *, seed: int, warmup: in
 
 
 def is_stable(scenario: Scenario, inside: Array) -> bool:
-    """Tell whether no pool grows, from its customers at the ends of batches, (replications, batches + 1, J).
+    """Return whether no pool grows.
 
-    Only pools without a limit can grow for ever. Unlimited systems at a load of 1 or more always do, and a
-    trace, which is finite, never does. Bursts and huge requirements let queues grow over several batches in
-    a row: where arrivals or service are not Markov, increments are taken over few long periods instead.
+    Only pools without a limit can be unstable. Unlimited systems at a load of 1 or more always are, and a
+    trace, which is finite, never is. Bursts and huge requirements let queues grow over several batches in a
+    row: if arrivals or service are not Markov, increments are taken over few long periods instead.
+
+    Args:
+        scenario: The system.
+        inside: (replications, batches + 1, J) customers in each pool at the ends of batches.
     """
     if scenario.replay is not None:
         return True
@@ -190,14 +184,14 @@ def is_stable(scenario: Scenario, inside: Array) -> bool:
 
 def gains(first: Array, last: Array) -> dict[str, Array]:
     """Return by how much each field of a record grew."""
-    with np.errstate(invalid="ignore"):  # times of what never happens are infinite
+    with np.errstate(invalid="ignore"):  # infinite times of what never happens
         return {name: last[name] - first[name] for name in first.dtype.names or ()}
 
 
 def measures(
     scenario: Scenario, head: dict[str, Array], pools: dict[str, Array], calendar: bool
 ) -> dict[str, Floats]:
-    """Return every measure of some runs from what their counters gained.
+    """Return every measure of some runs from the growth of their counters.
 
     Args:
         scenario: Rates, sizes and prices.
@@ -210,13 +204,13 @@ def measures(
     """
     rates = np.array([pool.rate for pool in scenario.pools])
     accepted, blocked = pools["accepted"].sum(axis=1), pools["blocked"].sum(axis=1)
-    arrived, some = accepted + blocked, np.maximum(accepted, 1)
+    arrived, served = accepted + blocked, np.maximum(accepted, 1)
     waits = (pools["wait_sum"] if calendar else pools["queue_sum"] / rates).sum(axis=1)
     service = (pools["service_sum"] if calendar else pools["accepted"] / rates).sum(axis=1)
     result: dict[str, Floats] = {
-        "wait": waits / some,
-        "response": (waits + service) / some,
-        "p_wait": pools["waited"].sum(axis=1) / some,
+        "wait": waits / served,
+        "response": (waits + service) / served,
+        "p_wait": pools["waited"].sum(axis=1) / served,
         "p_block": blocked / arrived,
         "p_lost": head["lost_customers"] / arrived,
         "stale": head["stale_messages"] / arrived,

@@ -1,4 +1,4 @@
-"""Seeds that never overlap: for training, evaluation and leaderboards."""
+"""Seeds for training, evaluation and leaderboards, which do not overlap."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 def spawn_seeds(run: int, count: int, key: str = "train") -> list[int]:
     """Return `count` different seeds below 2^32 for one run and one purpose.
 
-    An int seed gives env i of a vector the seed `seed + i`, so runs 0 and 1 of 256 envs would share 255
-    streams. Seeds from here are scattered, and those of another run or another `key` are others.
+    Gymnasium gives env i of a vector the seed `seed + i`, so that runs 0 and 1 of 256 envs would share 255
+    streams. These seeds are scattered, and differ between runs and between keys.
 
     Args:
         run: The user's seed, from 0.

@@ -1,4 +1,4 @@
-"""`simulate`: a scenario and a policy in, waiting and messages with intervals out."""
+"""`simulate`: run a scenario under a policy, and return estimates with intervals."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from pull_env.simulation.simulator import Workload
 from pull_env.simulation.warmup import warmup_customers
 from pull_env.simulation.workload import workload_for
 
-BATCHES = 32  # of a replication: for the drift test, and for the interval of a single replication
-BLOCK = 250_000  # customers between two looks at progress and interruption
+BATCHES = 32  # per replication: for the drift test, and for the interval of a single replication
+BLOCK = 250_000  # customers between two reports of progress, and two checks for interruption
 
 
 def simulate(
@@ -39,21 +39,20 @@ def simulate(
     """Simulate routers that follow `policy` on `scenario`.
 
     The same arguments give the same result, whatever `workers` is. Replication k uses the streams of (seed,
-    k), for every
-    policy: two policies on one seed meet the same customers, and `estimates.paired` compares them.
+    k), whatever the policy: two policies on one seed meet the same customers; compare them by
+    `statistics.paired`.
 
     Args:
-        scenario: The system; a preset's name or the path of a TOML file as well.
+        scenario: A `Scenario`, a preset's name, or the path of a TOML file.
         policy: A `Policy`, a name such as `balanced(2)` or `tuned`, or the path of a TOML file.
         customers: Counted customers over all replications, rounded up to whole batches; None: 1,000,000, or a
             whole trace.
         seed: From 0.
-        replications: Independent runs, over which the intervals are taken; with 1 they are taken over its
-            batches.
-        warmup: Customers of each replication that are not counted; None: five relaxation times, or none of a
+        replications: Independent runs, over which intervals are taken; a single one is divided into batches.
+        warmup: Customers of each replication that are not counted; None: five relaxation times, or none for a
             trace.
-        workers: Threads; None: one a core.
-        workload: Feeds of the calendar clock, for given service requirements; None: what the scenario says.
+        workers: Threads; None: one per core.
+        workload: Feeds of the calendar clock; None: as the scenario says.
         progress: Whether to show a progress bar on standard error.
 
     Raises:
@@ -93,7 +92,7 @@ def simulate(
 
 
 def _run(runner: PolicyRunner, customers: int, report: Report, stop: threading.Event) -> None:
-    """Run `customers` customers in blocks short enough to be interrupted."""
+    """Run `customers` customers, in blocks short enough to be interrupted."""
     while customers > 0 and not stop.is_set():
         block = min(customers, BLOCK)
         runner.run(block)
@@ -114,7 +113,7 @@ def check_run(
 def run_lengths(
     scenario: Scenario, policy: Policy | None, customers: int | None, replications: int, warmup: int | None
 ) -> tuple[int, int]:
-    """Return the customers of the warm-up and of each batch of a replication.
+    """Return the customers of the warm-up, and of each batch of a replication.
 
     Raises:
         ValueError: A trace has too few customers.

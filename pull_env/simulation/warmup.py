@@ -1,4 +1,4 @@
-"""How long to let a system run before anything is counted."""
+"""How long to run a system before customers are counted."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from pull_env.scenario.arrivals import Batches, Bursts, Day, HotRouter, Modulate
 from pull_env.scenario.faults import Faults
 from pull_env.scenario.scenario import Scenario
 
-VARIABLE = 100.0  # the largest squared coefficient of variation that a warm-up allows for
+LARGEST_SCV = 100.0  # squared coefficient of variation that a warm-up allows for
 
 
 def warmup_customers(scenario: Scenario, policy: Policy | None) -> int:
-    """Return the customers that arrive in five relaxation times.
+    """Return the number of customers that arrive in five relaxation times.
 
-    The slowest of three: a single server of the slowest kind at the system's load, whose spectral gap is
-    mu (1 + rho - 2 sqrt(rho) cos(pi / (B + 1))), B infinite included, for exponential gaps and service, times
-    `variability`; the split of pull-messages over several routers, which relaxes in about 4 n (1 - rho)^2 /
-    (pi^2 rho) service times, so that the warm-up grows with n; and the phases of arrivals, a hot router, or
-    faults.
+    The relaxation time is the longest of three:
 
-    A service law with infinite variance never relaxes: it counts as one of VARIABLE, and what it has not
-    shown by then it may show in the counted customers, too.
+    - of a single server of the slowest pool at the system's load, whose spectral gap for exponential gaps and
+      service is mu (1 + rho - 2 sqrt(rho) cos(pi / (B + 1))), B infinite included, times `variability`;
+    - of the split of pull-messages over several routers, about 4 n (1 - rho)^2 / (pi^2 rho) service times, so
+      that the warm-up grows with n;
+    - of the phases of arrivals, a hot router, or faults.
+
+    Service with infinite variance never relaxes: it counts as if its squared coefficient of variation were
+    LARGEST_SCV, and rarer sizes may first occur among the counted customers.
     """
     rho = scenario.nominal_load
     if scenario.unlimited and rho >= 1:
-        rho = 0.99  # never settles, whatever the warm-up; a short one shows it as well
+        rho = 0.99  # never relaxes; a short warm-up shows that as well
     gaps = [
         pool.rate
         * (
@@ -45,7 +47,7 @@ def warmup_customers(scenario: Scenario, policy: Policy | None) -> int:
 
 
 def split_relaxation(scenario: Scenario) -> float:
-    """Return in what time the split of pull-messages over several routers relaxes, at a load below 1."""
+    """Return the relaxation time of the split of pull-messages over routers, load < 1."""
     n, rho = scenario.servers, scenario.nominal_load
     return n / scenario.capacity * 4 * n * (1 - rho) ** 2 / (math.pi**2 * rho)
 
@@ -54,18 +56,21 @@ def variability(scenario: Scenario) -> float:
     """Return how many times slower than in M/M/1 a queue relaxes, at least 1.
 
     In heavy traffic a queue is a reflected Brownian motion, which relaxes in proportion to its variance, here
-    (1 + (D - 1) / n + scv) / 2: D is the dispersion of all arrivals, variance by mean of their number in long
-    times, of which a server sees 1 / n; scv is the squared coefficient of variation of the service.
+    (1 + (D - 1) / n + scv) / 2: D is the dispersion of all arrivals, of which a server gets 1 / n; scv is the
+    squared coefficient of variation of the service.
     """
-    service = 1.0 if scenario.service is None else min(scenario.service.scv, VARIABLE)
+    service = 1.0 if scenario.service is None else min(scenario.service.scv, LARGEST_SCV)
     return max(1.0, 0.5 * (1.0 + (dispersion(scenario) - 1.0) / scenario.servers + service))
 
 
 def dispersion(scenario: Scenario) -> float:
-    """Return the variance by mean of the number of arrivals in long times; recorded ones count as Poisson."""
+    """Return variance / mean of the number of arrivals in a long time.
+
+    Traces count as Poisson.
+    """
     kind = scenario.arrivals
     if isinstance(kind, Renewal):
-        return min(kind.gaps.scv, VARIABLE)
+        return min(kind.gaps.scv, LARGEST_SCV)
     if isinstance(kind, Batches):
         return kind.size if kind.law == "fixed" else 2.0 * kind.size - 1.0
     if isinstance(kind, Bursts):
@@ -82,9 +87,9 @@ def dispersion(scenario: Scenario) -> float:
 
 
 def phase_relaxation(scenario: Scenario) -> float:
-    """Return in what time the phase of the arrivals and the place of a hot router are forgotten; 0: no phase.
+    """Return the relaxation time of arrival phases, hot router and faults; 0 without.
 
-    A chain of phases forgets by its spectral gap; a fifth of a day makes the warm-up a day.
+    That of a chain of phases is given by its spectral gap; a fifth of a day makes the warm-up a day.
     """
     kind, hot = scenario.arrivals, scenario.shares
     times = [hot.every if isinstance(hot, HotRouter) else 0.0]
@@ -100,6 +105,6 @@ def phase_relaxation(scenario: Scenario) -> float:
 
 
 def fault_relaxations(faults: Faults) -> list[float]:
-    """Return in what times it is forgotten that all servers were up, and fast; restarts come at any time."""
-    turns = [(faults.up, faults.down), (faults.normal, faults.slow)]
-    return [1.0 / (1.0 / one + 1.0 / other) for one, other in turns if one and other]
+    """Return the relaxation times of failures and slowdowns; restarts have no phase."""
+    means = [(faults.up, faults.down), (faults.normal, faults.slow)]
+    return [1.0 / (1.0 / one + 1.0 / other) for one, other in means if one and other]
