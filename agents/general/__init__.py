@@ -1,1 +1,1 @@
-"""The general router, for systems it has never seen."""
+"""The general router, for systems that it was not trained on."""

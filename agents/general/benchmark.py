@@ -1,8 +1,8 @@
-"""Examine the general router on systems it was never trained on: `python -m agents benchmark`.
+"""Score the general router on random systems: `python -m agents benchmark`.
 
-On each of forty systems a policy is tuned for it alone, as `python -m baselines.tune` does; it, the
-general router, and the best single policy of the package meet the same customers. That policy is picked
-beforehand, by its cost on other systems of the same distribution. What was measured before is not measured
+For each of forty systems a policy is tuned, as `python -m baselines.tune` does. This policy, the general
+router, and the best single policy of the package are compared on the same streams. The single policy is
+picked beforehand, by its cost on other systems of the same distribution. Rows that exist are not measured
 again.
 """
 
@@ -14,15 +14,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import tyro
 
 import baselines
 from agents.general.figure import Row, draw
-from agents.general.random_systems import draw_systems
-from agents.general.router import GENERAL, General, load
+from agents.general.random_systems import SERVERS, draw_systems
+from agents.general.router import GENERAL, GeneralRouter, load
 from baselines.leaderboard.run import default_policies
 from baselines.policies.tuned import tuned
 from baselines.tune.race import Log, Plan, choose, race
@@ -39,30 +39,39 @@ from pull_env.reporting.rows import (
 )
 from pull_env.scenario.scenario import Scenario, load_scenario, scenario_names
 from pull_env.simulation.progress import progress_bar
-from pull_env.simulation.results import Result
 from pull_env.simulation.seeds import spawn_seeds
 from pull_env.simulation.simulate import check_run, simulate
 
 HERE = Path(__file__).parents[1]
 ROWS, PICTURE = "systems.jsonl", "front.png"
-BESIDE = ("pandora", "pull-weighted", "balanced(2)", "probe-until-idle(8)")  # in every system
+BESIDE = ("pandora", "pull-weighted", "balanced(2)", "probe-until-idle(8)")  # on every system
 REPLICATIONS = 8
-FRONTS = ("two-speeds", "bursty")  # presets on which messages are given several prices
-PRICES = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-BLIND = (  # to prices: one point each
-    "weighted",
-    "weighted-round-robin",
-    "pull-weighted",
-    "pull-fastest",
-    "jiq",
-    "balanced(2)",
-    "balanced(3)",
-    "power-of-d(2)",
-    "probe-until-idle(2)",
-    "probe-until-idle(4)",
-    "probe-until-idle(8)",
-    "lsq(2, 16)",
-)
+PART = "exam"  # of rows: the random systems
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What is measured; no flags, tests shorten it."""
+
+    servers: tuple[int, int] = SERVERS
+    plan: Plan | None = None  # of the tuning; None: by system
+    presets: tuple[str, ...] = scenario_names()
+    price_presets: tuple[str, ...] = ("two-speeds", "bursty")  # where messages have several prices
+    prices: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+    any_price: tuple[str, ...] = (  # policies that do not depend on the price
+        "weighted",
+        "weighted-round-robin",
+        "pull-weighted",
+        "pull-fastest",
+        "jiq",
+        "balanced(2)",
+        "balanced(3)",
+        "power-of-d(2)",
+        "probe-until-idle(2)",
+        "probe-until-idle(4)",
+        "probe-until-idle(8)",
+        "lsq(2, 16)",
+    )
 
 
 @dataclass(frozen=True)
@@ -72,9 +81,9 @@ class Args:
     router: Annotated[Path, tyro.conf.arg(metavar="FILE")] = GENERAL
     """Weights of the router, as `python -m agents generalise` writes them."""
     systems: int = 40
-    """Systems of the exam."""
+    """Random systems to score on."""
     picking: int = 30
-    """Systems of the training on which the single policy is picked."""
+    """Training systems on which the single policy is picked."""
     trials: int = 240
     """Candidates of the tuning for each system."""
     warmup: float = 500.0
@@ -86,43 +95,84 @@ class Args:
     seed: int = 0
     """Seeds the systems and their customers."""
     workers: int | None = None
-    """Threads; if not given, one a core. The numbers do not depend on it."""
+    """Threads; by default one per core. The results do not depend on it."""
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = HERE / "results"
     """Folder of the rows; logs of the tuning go to results/exam."""
+    scope: tyro.conf.Suppress[Scope] = Scope()
 
 
-def run_of(args: Args, scenario: Scenario, seed: int) -> dict[str, int]:
-    """Return how much is simulated of a system, as arguments of `simulate`."""
-    each = arrivals_a_service(scenario)
-    changing = any((scenario.arrivals, scenario.shares, scenario.faults, scenario.news))
-    counted = REPLICATIONS * args.time * (4 if changing else 1) * each
-    return {
-        "customers": max(args.customers, round(counted)),
-        "warmup": round(args.warmup * each),
-        "replications": REPLICATIONS,
-        "seed": seed,
-    }
+def run(args: Args) -> int:
+    """Measure what is missing, and return the exit status.
+
+    Raises:
+        ValueError: An argument is not allowed.
+    """
+    check_run(args.customers, args.seed, 1, None, args.workers)
+    checkout(HERE.parent)  # before anything is written: rows name the state of the sources that measured them
+    rows, router = Rows(args.out / ROWS), load(args.router)
+    tune_missing(args, rows)
+    tasks = list(scores(args, router, pick_single(args, rows)))
+    with progress_bar("scores", len(tasks), sys.stderr.isatty()) as report:
+        for part, role, scenario, policy, seed in tasks:
+            if rows.find(part, scenario, role, run_of(args, scenario, seed), policy.digest) is None:
+                rows.add(measure(args, part, scenario, policy, role, seed))
+            report(1)
+    rows.drop_unused()
+    picture = draw(rows.used, args.out / PICTURE)
+    console().print("Written:", rows.path, picture)
+    console().print("python -m agents report --page makes the page of it")
+    return 0
 
 
-def arrivals_a_service(scenario: Scenario) -> float:
-    """Return the customers that arrive in a mean service time."""
-    return scenario.total_arrival_rate * mean_service_time(scenario)
+class Rows:
+    """The rows of a file: those that are there are reused, those not used are dropped."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the rows that are there."""
+        self.path = path
+        self.rows: list[Row] = read_rows(path) if path.exists() else []
+        self.used: list[Row] = []
+
+    def add(self, row: Row) -> Row:
+        """Append a row."""
+        write_rows(self.path, [row])
+        self.rows.append(row)
+        self.used.append(row)
+        return row
+
+    def drop_unused(self) -> None:
+        """Drop rows not used: of another router, or of other systems."""
+        replace_rows(self.path, self.used)
+
+    def find(
+        self, part: str, scenario: Scenario, role: str, run: dict[str, int], digest: str | None = None
+    ) -> Row | None:
+        """Return the row of such a run, with this digest if one is given; None if missing."""
+        wanted = (part, role, scenario.digest, run)
+        for row in self.rows:
+            same = (row["part"], row["role"], row["scenario"]["sha256"], row["run"]) == wanted
+            if same and (digest is None or digest == row["policy"]["sha256"]):
+                self.used.append(row)
+                return row
+        return None
 
 
-def plan_of(args: Args, scenario: Scenario) -> Plan:
-    """Return how much is simulated to tune for a system: the first runs count fifty service times or more."""
-    each = arrivals_a_service(scenario)
-    return Plan(
-        trials=args.trials,
-        shortest=max(100_000, round(50 * REPLICATIONS * each)),
-        chosen_by=max(1_000_000, round(500 * REPLICATIONS * each)),
-        warmup=round(args.warmup * each),
-    )
+def tune_missing(args: Args, rows: Rows) -> None:
+    """Tune for every system without a row, and measure the tuned policy."""
+    for scenario, seed in benchmark_systems(args):
+        if rows.find(PART, scenario, "tuned", run_of(args, scenario, seed)) is None:
+            rows.add(measure(args, PART, scenario, tune(args, scenario, args.seed), "tuned", seed))
+
+
+def benchmark_systems(args: Args) -> Iterator[tuple[Scenario, int]]:
+    """Return the random systems to score on, and the seeds of their customers."""
+    systems = draw_systems(args.seed, args.systems, "exam", args.scope.servers)
+    return zip(systems, spawn_seeds(args.seed, args.systems, "exam customers"), strict=True)
 
 
 def tune(args: Args, scenario: Scenario, seed: int) -> Policy:
-    """Return the best policy that a search by a person's means finds for a system."""
-    plan = plan_of(args, scenario)
+    """Return the best policy that tuning finds for a system."""
+    plan = args.scope.plan or plan_of(args, scenario)
     log = Log(Path("results") / "exam" / f"{scenario.name}.jsonl", scenario, plan, seed, args.workers)
     log.begin(command_line(sys.orig_argv[1:]))
     with progress_bar(
@@ -131,81 +181,70 @@ def tune(args: Args, scenario: Scenario, seed: int) -> Policy:
         return choose(log, race(log, report), report)
 
 
-def measured(args: Args, part: str, scenario: Scenario, policy: Policy, role: str, seed: int) -> Row:
+def plan_of(args: Args, scenario: Scenario) -> Plan:
+    """Return how much tuning simulates: fifty service times or more at first."""
+    per_time = arrivals_per_service(scenario)
+    return Plan(
+        trials=args.trials,
+        shortest=max(100_000, round(50 * REPLICATIONS * per_time)),
+        chosen_by=max(1_000_000, round(500 * REPLICATIONS * per_time)),
+        warmup=round(args.warmup * per_time),
+    )
+
+
+def arrivals_per_service(scenario: Scenario) -> float:
+    """Return the customers that arrive in a mean service time."""
+    return scenario.total_arrival_rate * mean_service_time(scenario)
+
+
+def run_of(args: Args, scenario: Scenario, seed: int) -> dict[str, int]:
+    """Return how much is simulated of a system, as arguments of `simulate`."""
+    per_time = arrivals_per_service(scenario)
+    changing = any((scenario.arrivals, scenario.shares, scenario.faults, scenario.news))
+    counted = REPLICATIONS * args.time * (4 if changing else 1) * per_time
+    return {
+        "customers": max(args.customers, round(counted)),
+        "warmup": round(args.warmup * per_time),
+        "replications": REPLICATIONS,
+        "seed": seed,
+    }
+
+
+def measure(args: Args, part: str, scenario: Scenario, policy: Policy, role: str, seed: int) -> Row:
     """Return the row of a policy on a system."""
-    run = run_of(args, scenario, seed)
+    run: dict[str, Any] = run_of(args, scenario, seed)
     result = simulate(scenario, policy, workers=args.workers, **run)
-    told: Row = {"name": policy.name, "sha256": policy.digest}
+    content: Row = {"name": policy.name, "sha256": policy.digest}
     if role == "tuned":
-        told["content"] = policy.to_dict()
+        content["content"] = policy.to_dict()
+    measures = {"cost": result.cost, "wait": result.wait, "messages": result.messages["total"]}
     return {
         **provenance(command_line(sys.orig_argv[1:]), args.workers or os.cpu_count() or 1),
         "part": part,
         "role": role,
         "scenario": scenario_content(scenario),
-        "policy": told,
+        "policy": content,
         "run": run,
         "stable": result.stable,
-        "samples": samples(result),
+        "samples": {name: list(measured.samples) for name, measured in measures.items()},
     }
 
 
-def samples(result: Result) -> dict[str, list[float]]:
-    """Return what each replication measured."""
-    messages = result.messages["total"].samples
-    return {"cost": list(result.cost.samples), "wait": list(result.wait.samples), "messages": list(messages)}
+def pick_single(args: Args, rows: Rows) -> str:
+    """Return the name of the policy that is best on average on training systems.
 
-
-class Book:
-    """The rows of a file: what stands there is not measured again, and what nobody asked for is left out."""
-
-    def __init__(self, path: Path) -> None:
-        """Read what is there."""
-        self.path = path
-        self.rows: list[Row] = read_rows(path) if path.exists() else []
-        self.asked: list[Row] = []
-
-    def add(self, found: Row) -> Row:
-        """Append a row."""
-        write_rows(self.path, [found])
-        self.rows.append(found)
-        self.asked.append(found)
-        return found
-
-    def close(self) -> None:
-        """Leave out what was not asked for: rows of another router, or of other systems."""
-        replace_rows(self.path, self.asked)
-
-    def find(
-        self, part: str, scenario: Scenario, role: str, run: dict[str, int], digest: str | None = None
-    ) -> Row | None:
-        """Return the row of such a run, of a policy of this digest if one is given; None: there is none."""
-        for found in self.rows:
-            same = (found["part"], found["role"], found["scenario"]["sha256"]) == (
-                part,
-                role,
-                scenario.digest,
-            )
-            if same and found["run"] == run and (digest is None or digest == found["policy"]["sha256"]):
-                self.asked.append(found)
-                return found
-        return None
-
-
-def pick(args: Args, book: Book) -> str:
-    """Return the name of the policy that is best on average on systems of the training.
-
-    Of each the mean logarithm of its cost by that of the cheapest is taken; what is unstable somewhere is
-    out.
+    The average is of the logarithm of its cost / that of the cheapest; a policy that is unstable somewhere is
+    never picked.
     """
     policies, costs = default_policies(), []
-    systems = draw_systems(args.seed, args.picking)
+    systems = draw_systems(args.seed, args.picking, servers=args.scope.servers)
+    shorter = replace(args, warmup=args.warmup / 5, time=args.time / 5, customers=args.customers // 5)
     with progress_bar("picking a single policy", len(systems), sys.stderr.isatty()) as report:
         for scenario, seed in zip(systems, spawn_seeds(args.seed, len(systems), "picking"), strict=True):
-            run = run_of(short(args), scenario, seed)
-            found = book.find("picking", scenario, "all", run)
-            found = found or book.add(all_measured(args, scenario, policies, run))
-            known = [found["costs"].get(policy.name) for policy in policies]
+            run = run_of(shorter, scenario, seed)
+            row = rows.find("picking", scenario, "all", run)
+            row = row or rows.add(measure_all(args, scenario, policies, run))
+            known = [row["costs"].get(policy.name) for policy in policies]
             costs.append([math.inf if cost is None else cost for cost in known])
             report(1)
     table = np.array(costs)
@@ -213,77 +252,38 @@ def pick(args: Args, book: Book) -> str:
     return policies[int(excess.argmin())].name
 
 
-def all_measured(args: Args, scenario: Scenario, policies: Sequence[Policy], run: dict[str, int]) -> Row:
-    """Return a row of what each policy costs on a system; null where it is unstable."""
-    found = {policy.name: simulate(scenario, policy, workers=args.workers, **run) for policy in policies}
+def measure_all(args: Args, scenario: Scenario, policies: Sequence[Policy], run: dict[str, Any]) -> Row:
+    """Return a row of the costs of policies on a system; null if unstable."""
+    results = {policy.name: simulate(scenario, policy, workers=args.workers, **run) for policy in policies}
     return {
         **provenance(command_line(sys.orig_argv[1:]), args.workers or os.cpu_count() or 1),
         "part": "picking",
         "role": "all",
         "scenario": scenario_content(scenario),
         "run": run,
-        "costs": {name: result.cost.mean if result.stable else None for name, result in found.items()},
+        "costs": {name: result.cost.mean if result.stable else None for name, result in results.items()},
     }
 
 
-def short(args: Args) -> Args:
-    """Return how much is measured to pick a policy: a fifth."""
-    return replace(args, warmup=args.warmup / 5, time=args.time / 5, customers=args.customers // 5)
-
-
-def tuned_rows(args: Args, book: Book) -> None:
-    """Tune for every system without a row, and measure what was found."""
-    systems = draw_systems(args.seed, args.systems, "exam")
-    for scenario, seed in zip(systems, spawn_seeds(args.seed, args.systems, "exam customers"), strict=True):
-        if book.find("exam", scenario, "tuned", run_of(args, scenario, seed)) is None:
-            book.add(measured(args, "exam", scenario, tune(args, scenario, args.seed), "tuned", seed))
-
-
-def scores(args: Args, router: General, single: str) -> Iterator[tuple[str, str, Scenario, Policy, int]]:
+def scores(
+    args: Args, router: GeneralRouter, single: str
+) -> Iterator[tuple[str, str, Scenario, Policy, int]]:
     """Yield what is to be measured: part, role, system, policy and seed."""
-    drawn = draw_systems(args.seed, args.systems, "exam")
-    for scenario, seed in zip(drawn, spawn_seeds(args.seed, args.systems, "exam customers"), strict=True):
-        yield "exam", "general", scenario, router.on(scenario), seed
-        yield "exam", "single", scenario, baselines.make(single), seed
+    for scenario, seed in benchmark_systems(args):
+        yield PART, "general", scenario, router.on(scenario), seed
+        yield PART, "single", scenario, baselines.make(single), seed
         for name in BESIDE:
-            yield "exam", name, scenario, baselines.make(name), seed
-    seed = spawn_seeds(args.seed, 1, "exam presets")[0]
-    for scenario in map(load_scenario, scenario_names()):
-        known = {
-            "general": router.on(scenario),
-            "tuned": tuned(scenario),
-            "pandora": baselines.make("pandora"),
-        }
-        for role, policy in known.items():
+            yield PART, name, scenario, baselines.make(name), seed
+    seed, scope, pandora = spawn_seeds(args.seed, 1, "exam presets")[0], args.scope, baselines.make("pandora")
+    for scenario in map(load_scenario, scope.presets):
+        policies = {"general": router.on(scenario), "tuned": tuned(scenario), "pandora": pandora}
+        for role, policy in policies.items():
             if policy is not None:
                 yield "preset", role, scenario, policy, seed
-    for scenario in map(load_scenario, FRONTS):
-        for name in BLIND:
+    for scenario in map(load_scenario, scope.price_presets):
+        for name in scope.any_price:
             yield "front", name, scenario, baselines.make(name), seed
-        for price in PRICES:
+        for price in scope.prices:
             priced = replace(scenario, prices=replace(scenario.prices, message=price))
             yield "front", "general", priced, router.on(priced), seed
-            yield "front", "pandora", priced, baselines.make("pandora"), seed
-
-
-def run(args: Args) -> int:
-    """Measure what is missing, and return the exit status.
-
-    Raises:
-        ValueError: Something that is asked for is not allowed.
-    """
-    check_run(args.customers, args.seed, 1, None, args.workers)
-    checkout(HERE.parent)  # before anything is written: rows tell the state of the sources that measured them
-    book, router = Book(args.out / ROWS), load(args.router)
-    tuned_rows(args, book)
-    wanted = list(scores(args, router, pick(args, book)))
-    with progress_bar("scores", len(wanted), sys.stderr.isatty()) as report:
-        for part, role, scenario, policy, seed in wanted:
-            if book.find(part, scenario, role, run_of(args, scenario, seed), policy.digest) is None:
-                book.add(measured(args, part, scenario, policy, role, seed))
-            report(1)
-    book.close()
-    picture = draw(book.asked, args.out / PICTURE)
-    console().print("Written:", book.path, picture)
-    console().print("python -m agents report --page makes the page of it")
-    return 0
+            yield "front", "pandora", priced, pandora, seed

@@ -1,7 +1,7 @@
-"""The plans of the general router: how servers announce themselves, and what to do without a message.
+"""Plans of the general router: a pull protocol, and a step without a message.
 
-A plan is a chain that any system can follow: take a message of the fastest pool that has one, else do its
-last step. All routers of a plan remember eight servers a pool.
+A plan is a chain of steps that any system can use: take a message of the fastest pool that has one, else do
+its last step. Routers remember eight servers per pool.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ PROTOCOLS: dict[str, Announce | None] = {
     "two places, never withdrawn": Announce(threshold=2, withdraw=False),
     "nothing": None,
 }
-PROBES = ((1, 1.0), (2, 0.0), (3, 2.0), (5, 2.0), (8, 0.0))  # servers asked at most, by rate; stopping wait
-PROBES_OF_A_POOL = ((1, 1.0), (3, 1.0))  # waits are in mean service times
+# Servers probed at most, and the wait at which probing stops, in mean service times.
+PROBES = ((1, 1.0), (2, 0.0), (3, 2.0), (5, 2.0), (8, 0.0))
+PROBES_OF_A_POOL = ((1, 1.0), (3, 1.0))
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Plan:
 
     Attributes:
         protocol: A name in PROTOCOLS.
-        last: Number of the step, of `lasts`.
+        last: Index of the step in `last_steps`.
     """
 
     protocol: str
@@ -38,39 +39,41 @@ class Plan:
 
     def on(self, scenario: Scenario) -> Policy:
         """Return the plan as a chain of steps for a scenario."""
-        announce, last = protocol(self.protocol, scenario), lasts(scenario)[self.last]
+        announce, last = protocol(self.protocol, scenario), last_steps(scenario)[self.last]
         takes = () if announce is None else (Take(order="fastest"),)
         return Policy("plan", (*takes, last), announce)
 
 
 def protocol(name: str, scenario: Scenario) -> Announce | None:
-    """Return a protocol; with a single router nobody is sampled."""
+    """Return a protocol; with a single router it samples no recipients."""
     announce = PROTOCOLS[name]
     if announce is None or scenario.routers > 1:
         return announce
     return replace(announce, recipient="uniform", sample=None)
 
 
-def lasts(scenario: Scenario) -> tuple[Step, ...]:
-    """Return what may be done without a message: steps over all servers, then those of the fastest pool."""
+def last_steps(scenario: Scenario) -> tuple[Step, ...]:
+    """Return the last steps of plans: over all servers, then of the fastest pool."""
     fastest = max(range(len(scenario.pools)), key=lambda pool: scenario.pools[pool].rate)
-    return (*steps_of_all(scenario), *steps_of_pool(scenario, fastest)[UNTOLD:])
+    return (*steps_of_all(scenario), *sends_of_pool(scenario, fastest))
 
 
 def steps_of_all(scenario: Scenario) -> tuple[Step, ...]:
-    """Return the steps that mean all servers."""
+    """Return the steps over all servers."""
     return (Cycle(weights="rate"), Search(), *_probes(scenario, PROBES, None))
 
 
-UNTOLD = 2  # the first of a pool's steps that needs neither a message nor a memory
-
-
 def steps_of_pool(scenario: Scenario, pool: int) -> tuple[Step, ...]:
-    """Return the steps that mean one pool."""
-    return (Take(pool), Recall(pool), Send(pool), *_probes(scenario, PROBES_OF_A_POOL, pool))
+    """Return the steps over one pool."""
+    return (Take(pool), Recall(pool), *sends_of_pool(scenario, pool))
 
 
-def _probes(scenario: Scenario, asked: tuple[tuple[int, float], ...], pool: int | None) -> tuple[Probe, ...]:
+def sends_of_pool(scenario: Scenario, pool: int) -> tuple[Step, ...]:
+    """Return the steps over one pool that need neither a message nor a memory."""
+    return (Send(pool), *_probes(scenario, PROBES_OF_A_POOL, pool))
+
+
+def _probes(scenario: Scenario, probes: tuple[tuple[int, float], ...], pool: int | None) -> tuple[Probe, ...]:
     servers = scenario.servers if pool is None else scenario.pools[pool].size
     return tuple(
         Probe(
@@ -81,9 +84,9 @@ def _probes(scenario: Scenario, asked: tuple[tuple[int, float], ...], pool: int 
             rank="delay",
             recall=True,
         )
-        for most, wait in asked
+        for most, wait in probes
     )
 
 
-LASTS = 2 + len(PROBES) + 1 + len(PROBES_OF_A_POOL)
-PLANS = tuple(Plan(name, last) for name, last in product(PROTOCOLS, range(LASTS)))
+LAST_STEPS = 2 + len(PROBES) + 1 + len(PROBES_OF_A_POOL)  # length of `last_steps`
+PLANS = tuple(Plan(name, last) for name, last in product(PROTOCOLS, range(LAST_STEPS)))

@@ -4,43 +4,42 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from agents.general import train as generalise
-from agents.general.planner import cost, train
-from agents.general.plans import LASTS, PLANS, PROTOCOLS, Plan
+from agents.general.planner import short_run_cost, train
+from agents.general.plans import LAST_STEPS, PLANS, PROTOCOLS, Plan
 from agents.general.random_systems import draw_system, draw_systems
 from agents.general.router import (
     GENERAL,
     RECALL,
     SHAPES,
-    General,
+    GeneralRouter,
     load,
-    preferences,
+    plan_preferences,
     run,
     save,
     starting_weights,
 )
 from agents.general.router import Args as GeneralArgs
-from agents.general.train import Args, moved
+from agents.general.train import Args, Scale, moved
 from pull_env import Pool, Prices, Scenario, load_policy, load_scenario, simulate
 from pull_env.__main__ import main
 
 SYSTEMS = draw_systems(3, 12, "tests")
 
 
-def silent(seed: int = 0) -> General:
+def silent(seed: int = 0) -> GeneralRouter:
     """Return a router whose player never adds to the plan."""
     weights = starting_weights(seed)
     weights["player.each"][:] = 0.0
-    return General(weights)
+    return GeneralRouter(weights)
 
 
-def planned(router: General, scenario: Scenario) -> Plan:
+def planned(router: GeneralRouter, scenario: Scenario) -> Plan:
     """Return the plan that seems cheapest."""
     excess = router.excess(scenario)
     chosen, last = np.unravel_index(excess.argmin(), excess.shape)
@@ -51,10 +50,10 @@ def planned(router: General, scenario: Scenario) -> Plan:
 def test_without_a_player_the_router_is_its_plan_to_the_bit(scenario: Scenario) -> None:
     few = replace(scenario, name="few")
     router = silent(scenario.servers)
-    assert cost(few, router.on(few), 1) == cost(few, planned(router, few).on(few), 1)
+    assert short_run_cost(few, router.on(few), 1) == short_run_cost(few, planned(router, few).on(few), 1)
 
 
-@pytest.mark.parametrize("last", range(LASTS))
+@pytest.mark.parametrize("last", range(LAST_STEPS))
 def test_every_plan_is_played_to_the_bit(last: int) -> None:
     router = silent()
     router.weights["planner.excess"][:] = 0.0
@@ -63,21 +62,23 @@ def test_every_plan_is_played_to_the_bit(last: int) -> None:
     excess[PLANS.index(Plan("idle", last))] = 0.0
     scenario = Scenario((Pool(9, 1.5), Pool(6, 0.5)), routers=3, load=0.8)
     assert planned(router, scenario) == Plan("idle", last)
-    assert cost(scenario, router.on(scenario), 1) == cost(scenario, Plan("idle", last).on(scenario), 1)
+    assert short_run_cost(scenario, router.on(scenario), 1) == short_run_cost(
+        scenario, Plan("idle", last).on(scenario), 1
+    )
 
 
 def test_messages_come_first_however_slow_their_servers() -> None:
     scenario = Scenario((Pool(5, 10.0), Pool(60, 1.0)), routers=3, load=0.8)
-    found = preferences(scenario, silent().excess(scenario)[0])
+    preferences = plan_preferences(scenario, silent().excess(scenario)[0])
     takes = [7, 7 + 5]
-    assert found[takes[0]] > found[takes[1]]
-    assert np.delete(found, takes).max() == 0.0 < found[takes[1]] - 0.3
+    assert preferences[takes[0]] > preferences[takes[1]]
+    assert np.delete(preferences, takes).max() == 0.0 < preferences[takes[1]] - 0.3
 
 
 def test_the_order_of_pools_does_not_matter() -> None:
     pools = (Pool(30, 1.5), Pool(20, 0.6), Pool(10, 0.2))
     ways = [Scenario(order, routers=4, load=0.8) for order in (pools, pools[::-1])]
-    router = General(random_player(0))
+    router = GeneralRouter(random_player(0))
     plans = [router.excess(scenario) for scenario in ways]
     assert np.allclose(*plans)
     results = [simulate(scenario, router.on(scenario), 400_000, seed=0) for scenario in ways]
@@ -102,7 +103,7 @@ def random_player(seed: int) -> dict[str, np.ndarray]:
 def test_a_player_sees_its_own_pool_as_any_other_pool() -> None:
     """Pools that are alike are treated alike: their blocks of weights are equal."""
     scenario = Scenario((Pool(10, 1.0), Pool(10, 1.0)), routers=2, load=0.7)
-    network = General(random_player(1)).on(scenario).network
+    network = GeneralRouter(random_player(1)).on(scenario).network
     assert network is not None
     (first, added), (second, biases) = network.layers
     units = len(added) // 2
@@ -127,7 +128,7 @@ def test_draws_keep_to_the_stated_distribution() -> None:
 
 
 def test_a_planner_learns_what_depends_on_the_price() -> None:
-    """Where messages are dear one plan is best, elsewhere another: both are found on systems not seen."""
+    """Where messages cost much one plan is best, elsewhere another: both are found on systems not seen."""
     systems = [draw_system(k) for k in range(300)]
     costs = np.ones((len(systems), len(PLANS))) * 2.0
     for k, scenario in enumerate(systems):
@@ -138,7 +139,7 @@ def test_a_planner_learns_what_depends_on_the_price() -> None:
 
 
 def test_weights_are_read_as_they_were_saved(tmp_path: Path) -> None:
-    router = General(random_player(2))
+    router = GeneralRouter(random_player(2))
     save(router, tmp_path / "weights.safetensors")
     again = load(tmp_path / "weights.safetensors")
     assert again.digest == router.digest
@@ -173,22 +174,19 @@ TINY = {
 
 
 def test_a_training_is_the_same_on_any_number_of_threads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("agents.general.random_systems.SERVERS", (20, 40))
-    monkeypatch.setattr("agents.general.random_systems.SPANS", ((5, 500, 500), (5, 2_000, 2_000)))
-    monkeypatch.setattr(generalise, "WORTHWHILE", 0.0)
-    monkeypatch.setattr(generalise, "train", partial(train, steps=20))
-    told = []
+    scale = Scale((20, 40), ((5, 500, 500), (5, 2_000, 2_000)), planner_steps=20, worthwhile=0.0)
+    digests = []
     for workers in (1, 2):
         folder = tmp_path / str(workers)
-        assert generalise.run(Args(**TINY, workers=workers, out=folder)) == 0  # type: ignore[arg-type]
-        told.append(json.loads((folder / "training.json").read_text())["weights_sha256"])
+        assert generalise.run(Args(**TINY, workers=workers, out=folder, scale=scale)) == 0  # type: ignore[arg-type]
+        digests.append(json.loads((folder / "training.json").read_text())["weights_sha256"])
         rows = [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
         assert [row["generation"] for row in rows] == [0, 1, 2]
         assert "validation" in rows[-1]
-        assert load(folder / "weights.safetensors").digest == told[-1]
-    assert told[0] == told[1]
+        assert load(folder / "weights.safetensors").digest == digests[-1]
+    assert digests[0] == digests[1]
 
 
 @pytest.mark.parametrize(
@@ -212,9 +210,7 @@ def test_the_committed_router_is_what_its_training_says() -> None:
     assert sum(file.stat().st_size for file in GENERAL.parent.iterdir()) < 2**20
 
 
-def test_what_it_does_on_a_scenario_is_written_as_a_policy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_policy_for_a_scenario_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario, out = load_scenario("many-pools"), tmp_path / "new" / "general.toml"
     assert run(GeneralArgs("many-pools", out)) == 0
     assert load_policy(out) == load().on(scenario)
@@ -224,14 +220,14 @@ def test_what_it_does_on_a_scenario_is_written_as_a_policy(
         run(GeneralArgs("many-pools", out))
 
 
-def test_the_committed_router_heeds_the_price_of_a_message() -> None:
-    """As messages get dearer it sends fewer, and customers wait longer."""
+def test_the_committed_router_depends_on_the_price_of_a_message() -> None:
+    """As messages cost more it sends fewer, and customers wait longer."""
     scenario, router = load_scenario("two-speeds"), load()
-    found = []
+    results = []
     for price in (0.005, 0.05, 0.5):
         priced = replace(scenario, prices=Prices(message=price))
         result = simulate(priced, router.on(priced), 200_000, seed=0, warmup=10_000)
-        found.append((result.messages["total"].mean, result.wait.mean))
-    messages, waits = zip(*found, strict=True)
+        results.append((result.messages["total"].mean, result.wait.mean))
+    messages, waits = zip(*results, strict=True)
     assert messages[0] > messages[1] > messages[2]
     assert waits[0] < waits[1] < waits[2]
