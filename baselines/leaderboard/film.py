@@ -9,44 +9,43 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 from PIL import Image
+from tyro.conf import arg
 
 from pull_env.envs.policy_driver import PolicyEnv
 from pull_env.policy.policy import Announce, Policy, Probe, Take
 from pull_env.rendering import rgb_array
 from pull_env.rendering.canvas import Pixels
 from pull_env.reporting.console import exit_status
+from pull_env.reporting.flags import SCENARIO, Seed
 
-# It shows all that can be seen: messages taken where a router holds some, else servers asked.
+# Shows every kind of step: messages taken where a router holds some, else servers probed.
 POLICY = Policy(
     "take or probe", (Take(order="fastest"), Probe(weights="rate", at_most=8, stop_at=0.0)), Announce()
 )
-COLOURS = 64  # more than a picture has: nothing is lost
+COLOURS = 64  # more than a frame has, so that none is lost
+NAME = "routers.gif"
 
 
 @dataclass(frozen=True)
 class Args:
-    """What to film.
+    """What to film."""
 
-    Attributes:
-        out: The file to write, a GIF.
-        scenario: Name of a preset, or path of a TOML file.
-        frames: Customers to show.
-        start: Customers placed before the film begins.
-        seed: Of the system's chance.
-    """
-
-    out: Path = Path(__file__).parents[1] / "results" / "routers.gif"
-    scenario: str = "two-speeds"
+    scenario: Annotated[str, arg(help=f"{SCENARIO}.")] = "two-speeds"
     frames: int = 40
+    """Customers to show."""
     start: int = 300
-    seed: int = 0
+    """Customers before the film begins."""
+    seed: Seed = 0
+    out: Path = Path(__file__).parents[1] / "results"
+    """Folder for routers.gif."""
 
 
 def film(args: Args) -> list[Pixels]:
-    """Return the frames: the system after each customer.
+    """Return the frames, one after each customer.
 
     Raises:
         ValueError: An argument is not allowed.
@@ -57,19 +56,17 @@ def film(args: Args) -> list[Pixels]:
             raise ValueError(f"{name} is {value}: it must be a whole number from {least}")
     env = PolicyEnv(POLICY, args.scenario, customers=args.start + args.frames + 1)
     env.reset(seed=args.seed)
-    pictures = []
+    frames = []
     for customer in range(args.start + args.frames):
         env.step()
         if customer >= args.start:
-            pictures.append(rgb_array(env.simulator))
-    return pictures
+            frames.append(rgb_array(env.simulator))
+    return frames
 
 
-def save(pictures: Sequence[Pixels], path: Path) -> None:
+def save(frames: Sequence[Pixels], path: Path) -> None:
     """Write the frames as a GIF that runs for ever, at the speed of the env."""
-    first, *others = [
-        Image.fromarray(pixels).quantize(COLOURS, dither=Image.Dither.NONE) for pixels in pictures
-    ]
+    first, *others = [Image.fromarray(frame).quantize(COLOURS, dither=Image.Dither.NONE) for frame in frames]
     path.parent.mkdir(parents=True, exist_ok=True)
     duration = 1000 // PolicyEnv.metadata["render_fps"]  # milliseconds
     first.save(path, save_all=True, append_images=others, duration=duration, loop=0)
@@ -80,8 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = tyro.cli(Args, prog="python -m baselines.leaderboard.film", description=__doc__, args=arguments)
 
     def work() -> int:
-        save(film(args), args.out)
-        print("Written:", args.out)
+        save(film(args), args.out / NAME)
+        print("Written:", args.out / NAME)
         return 0
 
     return exit_status(work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -75,10 +76,11 @@ def pool_seeds(runs: Sequence[Result]) -> Result:
         return estimate(samples) if samples.size else values[0]
 
     first = runs[0]
-    estimates = [f.name for f in fields(first) if isinstance(getattr(first, f.name), Estimate)]
+    names = [f.name for f in fields(first) if isinstance(getattr(first, f.name), Estimate)]
+    estimates: dict[str, Any] = {name: pool(*(getattr(run, name) for run in runs)) for name in names}
     return replace(
         first,
-        **{name: pool(*(getattr(run, name) for run in runs)) for name in estimates},
+        **estimates,
         busy=tuple(map(pool, *(run.busy for run in runs))),
         messages={kind: pool(*(run.messages[kind] for run in runs)) for kind in first.messages},
         wait_quantiles={},

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Annotated
 
 import tyro
-from tyro.conf import FlagCreatePairsOff
+from tyro.conf import arg
 
 from baselines.leaderboard.report import Board, board, table
 from baselines.policies.registry import POLICIES, make
@@ -20,7 +21,18 @@ from baselines.policies.tuned import tuned
 from pull_env.policy.lookup import as_policy
 from pull_env.policy.policy import Policy
 from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.flags import (
+    CUSTOMERS,
+    POLICY,
+    SCENARIO,
+    Customers,
+    Replications,
+    Switch,
+    Warmup,
+    Workers,
+)
 from pull_env.reporting.rows import row, write_rows
+from pull_env.reporting.run_folder import ROWS
 from pull_env.scenario.scenario import Scenario, Trace, load_scenario, scenario_names
 from pull_env.simulation.policy_runner import check_fit
 from pull_env.simulation.progress import progress_bar
@@ -38,49 +50,42 @@ For example:
 QUICK_SCENARIOS = ("two-speeds", "finite-buffers", "small-mixed")
 QUICK_CUSTOMERS = 1_000_000  # with fewer, the drift test misses on some seeds that pull is unstable
 FULL_CUSTOMERS = 4_000_000
-ROWS = "rows.jsonl"
 
 
 @dataclass(frozen=True)
 class Args:
     """What to compare, and how long."""
 
-    quick: FlagCreatePairsOff[bool] = False
+    quick: Switch = False
     """Three scenarios (two-speeds, finite-buffers, small-mixed) and 1,000,000 customers: under a minute."""
-    scenario: tuple[str, ...] = ()
-    """Names of presets, or paths of TOML files; if not given, all presets."""
-    policy: tuple[str, ...] = ()
-    """Names such as "balanced(2)" or tuned, or paths of TOML files; if not given, the table and tuned."""
-    seeds: tuple[int, ...] = (0,)
-    """Seeds. All policies meet the same customers on a seed; the tables take all seeds together."""
-    customers: int | None = None
-    """Customers to count by scenario, policy and seed; if not given, 4,000,000, or the whole trace."""
-    replications: int = 8
-    """Independent runs by scenario, policy and seed, over which the intervals are taken."""
-    warmup: int | None = None
-    """Uncounted customers of each replication; if not given, five relaxation times, but none of a trace."""
-    workers: int | None = None
-    """Threads; if not given, one a core. The numbers do not depend on it."""
+    scenario: Annotated[tuple[str, ...], arg(help=f"{SCENARIO}; by default all presets.")] = ()
+    policy: Annotated[tuple[str, ...], arg(help=f"{POLICY}; by default the whole table and tuned.")] = ()
+    seed: Annotated[tuple[int, ...], arg(aliases=("--seeds",), metavar="S ...")] = (0,)
+    """Each policy meets the same customers on a seed; the tables pool all seeds."""
+    customers: Annotated[Customers, arg(help=f"{CUSTOMERS}; by default 4,000,000, or a whole trace.")] = None
+    replications: Replications = 8
+    warmup: Warmup = None
+    workers: Workers = None
     trace: str | None = None
-    """CSV file of recorded requests, which a gateway of 24 language models gets instead of the presets."""
+    """CSV file of recorded requests, for a gateway of 24 language models instead of the presets."""
     time: str = "TIMESTAMP"
     """Column of the trace with the arrival times."""
     size: str = "GeneratedTokens"
-    """Column of the trace with the work that a request brings."""
+    """Column of the trace with the size of each request."""
     out: Path | None = None
-    """Folder for rows and picture, without rows so far; if not given, results/leaderboard-<UTC time>."""
+    """Folder for rows and figure, without earlier rows; by default results/leaderboard-<UTC time>."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One simulation of the contest.
+    """One simulation.
 
     Attributes:
-        scenario: What is simulated.
-        policy: What its routers follow.
+        scenario: The system.
+        policy: The policy of its routers.
         seed: The same for all policies.
         customers: Customers to count; None: a whole trace.
-        length: Customers that are simulated, all replications and their warm-ups included.
+        length: Customers to simulate in all replications, warm-ups included.
     """
 
     scenario: Scenario
@@ -90,7 +95,7 @@ class Run:
     length: int
 
 
-Results = dict[tuple[str, str], list[Result]]  # of the seeds, by scenario and policy
+Results = dict[tuple[str, str], list[Result]]  # one per seed, by scenario and policy
 
 
 def llm_gateway(trace: Trace) -> Scenario:
@@ -123,7 +128,7 @@ def policies_for(scenario: Scenario, names: Sequence[str]) -> list[Policy]:
 
 
 def plan_runs(args: Args) -> list[Run]:
-    """Return the runs to make, scenario by scenario, all of them checked.
+    """Return all runs, scenario by scenario, checked.
 
     Raises:
         ValueError: An argument, a scenario or a policy is not allowed, or they do not fit together.
@@ -132,7 +137,7 @@ def plan_runs(args: Args) -> list[Run]:
     if args.trace is not None:
         scenarios.insert(0, llm_gateway(Trace(args.trace, args.time, args.size)))
     _check_names("scenario", [scenario.name for scenario in scenarios])
-    _check_names("seed", args.seeds)
+    _check_names("seed", args.seed)
     runs = []
     for scenario in scenarios:
         customers = args.customers
@@ -141,8 +146,8 @@ def plan_runs(args: Args) -> list[Run]:
         policies = policies_for(scenario, args.policy)
         _check_names("policy", [policy.name for policy in policies])
         for policy in policies:
-            check_fit(policy, scenario)  # refuses pools that the scenario does not have
-            for seed in args.seeds:
+            check_fit(policy, scenario)  # refuses pools that the scenario lacks
+            for seed in args.seed:
                 check_run(customers, seed, args.replications, args.warmup, args.workers)
                 warmup, batch = run_lengths(scenario, policy, customers, args.replications, args.warmup)
                 length = args.replications * (warmup + BATCHES * batch)
@@ -165,16 +170,16 @@ def _check_names(kind: str, names: Sequence[object]) -> None:
             raise ValueError(f"{kind} {name} is given twice: each must differ from the others")
 
 
-def compete(runs: Sequence[Run], args: Args, rows: Path, command: str) -> tuple[Results, bool]:
-    """Do the runs, and append a row to the file `rows` as each one ends.
+def simulate_all(runs: Sequence[Run], args: Args, rows: Path, command: str) -> tuple[Results, bool]:
+    """Make the runs, and append a row to the file `rows` as each one ends.
 
     Returns:
-        Results, and whether all runs were done: an interruption ends the contest, and what was done counts.
+        The results, and whether all runs were made; an interruption keeps those that were.
     """
     results: Results = {}
     with progress_bar("leaderboard", sum(run.length for run in runs), sys.stderr.isatty()) as report:
         try:
-            simulate("small-mixed", make("random"), 10_000, warmup=0)  # compiles, before time is taken
+            simulate("small-mixed", make("random"), 10_000, warmup=0)  # compile before time is taken
             for run in runs:
                 result = simulate(
                     run.scenario,
@@ -185,9 +190,8 @@ def compete(runs: Sequence[Run], args: Args, rows: Path, command: str) -> tuple[
                     warmup=args.warmup,
                     workers=args.workers,
                 )
-                write_rows(
-                    rows, [row(run.scenario, run.policy, result, command=command, workers=args.workers)]
-                )
+                content = row(run.scenario, run.policy, result, command=command, workers=args.workers)
+                write_rows(rows, [content])
                 results.setdefault((run.scenario.name, run.policy.name), []).append(result)
                 report(run.length)
         except KeyboardInterrupt:
@@ -200,16 +204,16 @@ def boards(runs: Sequence[Run], results: Results, seeds: int) -> Iterator[Board]
     for scenario in {run.scenario.name: run.scenario for run in runs}.values():
         policies = {run.policy.name: run.policy for run in runs if run.scenario.name == scenario.name}
         done = [(policy, results.get((scenario.name, name), [])) for name, policy in policies.items()]
-        complete = [(policy, found) for policy, found in done if len(found) == seeds]
+        complete = [(policy, by_seed) for policy, by_seed in done if len(by_seed) == seeds]
         if complete:
             yield board(scenario, complete)
 
 
 def leaderboard(args: Args, command: str) -> int:
-    """Run the contest, print tables, write rows and picture; return the status.
+    """Make all runs, print tables, write rows and figure; return the exit status.
 
     Raises:
-        ValueError: Something that is asked for is not allowed.
+        ValueError: An argument is not allowed.
     """
     from baselines.leaderboard.figure import draw  # matplotlib takes half a second
 
@@ -217,15 +221,15 @@ def leaderboard(args: Args, command: str) -> int:
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     folder = args.out or Path("results") / f"leaderboard-{stamp}"
     if (folder / ROWS).exists():
-        raise ValueError(f"out is {str(folder)!r}: it holds {ROWS} already: it must be a folder without")
-    folder.mkdir(parents=True, exist_ok=True)  # a folder that cannot be made is refused before anything runs
-    results, finished = compete(runs, args, folder / ROWS, command)
+        raise ValueError(f"out is {str(folder)!r}: it holds {ROWS} already; name another folder")
+    folder.mkdir(parents=True, exist_ok=True)  # an impossible folder is refused before anything runs
+    results, finished = simulate_all(runs, args, folder / ROWS, command)
     out = console()
-    shown = list(boards(runs, results, len(args.seeds)))
-    for part in shown:
+    complete = list(boards(runs, results, len(args.seed)))
+    for part in complete:
         out.print(table(part))
-    if shown:
-        out.print("Written:", folder / ROWS, *draw(shown, folder))
+    if complete:
+        out.print("Written:", folder / ROWS, *draw(complete, folder))
     if not finished:
         done = sum(map(len, results.values()))
         out.print(f"Interrupted: {done} of {len(runs)} runs were done; only they are shown.", style="red")

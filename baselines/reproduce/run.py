@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
-from tyro.conf import FlagCreatePairsOff, Positional, arg
+from tyro.conf import Positional, arg
 
 from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.flags import Seed, Switch, Workers
 from pull_env.reporting.rows import checkout, read_rows, write_rows
 from pull_env.reporting.run_folder import replacing, write_text
 from pull_env.simulation.progress import progress_bar
@@ -45,16 +46,14 @@ class Args:
         Positional[Literal["stolyar", "zhou", "chen-ye", "brightwell-luczak", "all"]], arg(metavar="PAPER")
     ]
     """stolyar, zhou, chen-ye, brightwell-luczak or all."""
-    quick: FlagCreatePairsOff[bool] = False
-    """Smaller sizes and shorter runs: under two minutes a paper, instead of about five."""
-    page: FlagCreatePairsOff[bool] = False
-    """Measure nothing: make page and figure again, from the rows that are there."""
-    seed: int = 0
-    """Seed of all runs. The same arguments give the same numbers."""
-    workers: int | None = None
-    """Threads; if not given, one a core. The numbers do not depend on it."""
+    quick: Switch = False
+    """Smaller sizes and shorter runs: under two minutes per paper, instead of about five."""
+    page: Switch = False
+    """Measure nothing: make page and figure again from existing rows."""
+    seed: Seed = 0
+    workers: Workers = None
     out: Path | None = None
-    """Folder for rows, page and figure; if not given, results/reproductions-quick for quick results, and for
+    """Folder for rows, page and figure; by default results/reproductions-quick for quick results, and for
     full ones baselines/reproduce/results in a checkout, results/reproductions elsewhere."""
 
 

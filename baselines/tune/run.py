@@ -9,15 +9,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import tomli_w
 import tyro
-from tyro.conf import FlagCreatePairsOff
+from tyro.conf import arg
 
 from baselines.tune.race import Log, Plan, choose, race
 from pull_env.policy.policy import Policy, without_none
 from pull_env.reporting.console import command_line, console, exit_status
 from pull_env.reporting.describe import plus_minus
+from pull_env.reporting.flags import SCENARIO, Seed, Switch, Workers
 from pull_env.reporting.rows import provenance
 from pull_env.reporting.run_folder import write_text
 from pull_env.scenario.scenario import load_scenario, scenario_names
@@ -47,18 +49,15 @@ ABOUT = """# The best policy that a search found for the scenario named below, b
 class Args:
     """What to tune for, and how long."""
 
-    scenario: tuple[str, ...] = ()
-    """Names of presets, or paths of TOML files; if not given, all presets."""
-    quick: FlagCreatePairsOff[bool] = False
-    """Fewer candidates and shorter runs: a few seconds, for a try."""
+    scenario: Annotated[tuple[str, ...], arg(help=f"{SCENARIO}; by default all presets.")] = ()
+    quick: Switch = False
+    """Fewer candidates and shorter runs: a few seconds, to try it."""
     trials: int | None = None
-    """Candidates that start; if not given, 240 (quick: 40)."""
-    seed: int = 0
-    """Seeds the search, and the customers it meets."""
-    workers: int | None = None
-    """Threads; if not given, one a core. The numbers do not depend on it."""
+    """Candidates in the first rung; by default 240 (quick: 40)."""
+    seed: Seed = 0
+    workers: Workers = None
     out: Path = Path("results") / "tune"
-    """Folder for NAME.toml, the winner, and NAME.jsonl, a row for every measurement."""
+    """Folder for NAME.toml, the winner, and NAME.jsonl, a row per measurement."""
 
 
 def plan_of(args: Args) -> Plan:

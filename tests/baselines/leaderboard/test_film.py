@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from baselines.leaderboard.film import Args, film, main
+from baselines.leaderboard.film import NAME, Args, film, main
 
 
 def frames(path):
@@ -15,20 +15,31 @@ def frames(path):
 
 
 def test_the_film_in_the_readme_is_what_the_code_draws():
-    path = Args().out
+    path = Args().out / NAME
     assert path.name in (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
     assert path.stat().st_size < 300_000
     assert np.array_equal(frames(path), film(Args()))
 
 
 def test_a_film_of_another_system(tmp_path, capsys):
-    path = tmp_path / "new" / "film.gif"
-    words = ["--scenario", "small-mixed", "--frames", "3", "--start", "0", "--seed", "1", "--out", str(path)]
+    path = tmp_path / "new" / "routers.gif"
+    words = [
+        "--scenario",
+        "small-mixed",
+        "--frames",
+        "3",
+        "--start",
+        "0",
+        "--seed",
+        "1",
+        "--out",
+        str(path.parent),
+    ]
     assert main(words) == 0
     assert str(path) in capsys.readouterr().out
-    found = frames(path)
-    assert np.array_equal(found, film(Args(path, "small-mixed", frames=3, start=0, seed=1)))
-    assert not np.array_equal(found[0], found[1])
+    first, second, *_ = pictures = frames(path)
+    assert np.array_equal(pictures, film(Args("small-mixed", frames=3, start=0, seed=1)))
+    assert not np.array_equal(first, second)
     with Image.open(path) as image:
         assert (image.n_frames, image.info["duration"], image.info["loop"]) == (3, 250, 0)
 
@@ -43,7 +54,7 @@ def test_a_film_of_another_system(tmp_path, capsys):
     ],
 )
 def test_refusals_are_a_sentence(words, message, tmp_path, capsys):
-    assert main([*words, "--out", str(tmp_path / "film.gif")]) == 2
+    assert main([*words, "--out", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.startswith("error: ")
