@@ -1,4 +1,4 @@
-"""Gymnasium envs around the kernels; `gymnasium.make` finds them by the ids in `registration`.
+"""Gymnasium envs around the kernels, by the ids in `registration`.
 
 Nothing is imported here: registering the ids must not load the compiler.
 """

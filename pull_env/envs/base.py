@@ -34,7 +34,7 @@ read_outcome = struct.Struct("@dd?qqd").unpack_from  # the fields of OUTCOME, fa
 
 
 class SystemEnv(gym.Env[Observation, Action]):
-    """Episodes of a simulated scenario; a subclass prepares `simulator` and says what an action does.
+    """Episodes of a simulated scenario; a subclass defines the actions.
 
     Attributes:
         scenario: The system with its prices.
@@ -80,7 +80,7 @@ class SystemEnv(gym.Env[Observation, Action]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start the next episode of the current seed, or the first one of `seed`; see the class.
+        """Start the next episode, or the first one of `seed`; see the class.
 
         Raises:
             ValueError: An option is unknown or has a value that is not allowed.
@@ -98,7 +98,7 @@ class SystemEnv(gym.Env[Observation, Action]):
         return self._observe_start()
 
     def skip(self, steps: Sequence[Step], customers: int) -> tuple[Observation, dict[str, Any]]:
-        """Assign customers by the chain `steps` at the speed of the kernel, without observing them.
+        """Assign customers by the chain `steps` without observing, at kernel speed.
 
         Args:
             steps: From the catalog if there is one, `Send`, or `Take` in any order except oldest.
@@ -122,7 +122,7 @@ class SystemEnv(gym.Env[Observation, Action]):
         return self._observe_start()
 
     def render(self) -> Any:
-        """Return a picture of the system now, in `render_mode`; warn and return None without one.
+        """Return a picture of the system; without a `render_mode` warn, return None.
 
         Raises:
             ResetNeeded: No episode has begun.
@@ -153,11 +153,11 @@ class SystemEnv(gym.Env[Observation, Action]):
 
     @abstractmethod
     def _observe_start(self) -> tuple[Observation, dict[str, Any]]:
-        """Return the observation and info before the first step, which has caused no cost yet."""
+        """Return observation and info before a first step: no cost yet."""
 
     @abstractmethod
     def _link(self) -> None:
-        """Store the addresses of the arrays: looking them up costs as much as a step of the kernel."""
+        """Store the addresses of the arrays: a look-up costs as much as a kernel step."""
 
     def _read_options(self, options: Mapping[str, Any]) -> int | None:
         """Return the number of the episode if given."""
@@ -197,7 +197,7 @@ class CustomerEnv(SystemEnv[np.int64]):
         return self._observed.mask.astype(np.bool_)
 
     def look(self, router: int) -> tuple[Observation, npt.NDArray[np.int8]]:
-        """Return the observation and mask of any router, whether or not it has the current customer.
+        """Return the observation and mask of any router.
 
         Raises:
             ResetNeeded: No episode has begun.
@@ -243,7 +243,7 @@ class CustomerEnv(SystemEnv[np.int64]):
         """Write what `router` observes now to `_observed`."""
 
     def _result(self, left: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Return what `step` returns, in new arrays; `left`: customers left in the episode."""
+        """Return what `step` returns, in new arrays; `left`: customers left."""
         observed = self._observed
         cost, wait, blocked, messages, router, time = read_outcome(observed.outcome)  # type: ignore[arg-type]
         info = {

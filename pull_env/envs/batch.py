@@ -1,4 +1,4 @@
-"""The common arrays of the envs of a vector, one row per env, and the threads that step them."""
+"""The common arrays of the envs of a vector, one row per env."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENVS_PER_THREAD = 512  # waking a thread costs as much as some hundred steps
 
 
 class Batch(LinkedRecord):
-    """N envs whose arrays are rows of common ones, so that one kernel call steps them all.
+    """N envs with common arrays, so that one kernel call steps them all.
 
     Attributes:
         envs: The N envs.
@@ -98,7 +98,7 @@ class Batch(LinkedRecord):
         write_all(self.address, k, k + 1, outputs)
 
     def read_left(self, k: int) -> None:
-        """Read how many customers env `k` has left, after it was reset or stepped on its own."""
+        """Update `left` of env `k`, after it was reset or stepped on its own."""
         self.left[k] = self.envs[k]._observed.record["left"][0]
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class Batch(LinkedRecord):
             self._threads = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the threads, which copies start anew, and the systems, which the envs hold."""
+        """Leave out the threads, which copies restart, and the envs' own arrays."""
         return {**self.__dict__, "_threads": None, "_systems": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ class Batch(LinkedRecord):
         self._place_envs()
 
     def _rows(self, k: int) -> tuple[Array, ...]:
-        """Return the rows of env `k`: its system, observation, mask, outcome and VIEW record."""
+        """Return the rows of env `k`: system, observation, mask, outcome, VIEW."""
         observed = self.observations[k], self.masks[k], self._outcomes[k, ...], self.views[k : k + 1]
         return self._systems[k], *observed
 
@@ -132,7 +132,7 @@ class Batch(LinkedRecord):
 
 
 def layout(envs: int, entries: int, actions: int) -> np.dtype[Any]:
-    """Return the layout of the outputs of a step, as `kernels.envs.batch.write_answers` fills it."""
+    """Return the layout of the outputs, which `write_outputs` of the kernels fills."""
     reals, counts, flags = (np.dtype((kind, (envs,))) for kind in (np.float64, np.int64, np.bool_))
     return np.dtype(
         [

@@ -61,7 +61,7 @@ class BatchThreads:
         self.close = weakref.finalize(self, _stop, self._wake_events, stopped)
 
     def step(self, outputs: Array) -> tuple[int, int]:
-        """Step all envs, or none if one of them cannot, and write what they return to `outputs`.
+        """Step all envs, or none if one of them cannot, and write to `outputs`.
 
         Returns:
             The first env that cannot step, N if all can; and how many ended or were not stepped.
@@ -117,6 +117,6 @@ def _stop(wake_events: list[threading.Lock], stopped: list[bool]) -> None:
 
 
 def _set(event: threading.Lock) -> None:
-    """Wake the worker that waits for `event`, now or later; only the caller's thread does."""
+    """Wake the worker that waits for `event`, now or later."""
     if event.locked():
         event.release()

@@ -1,4 +1,4 @@
-"""`DispatchEnv`, in Gymnasium `pull_env/Dispatch-v0`: the agent sees all queues, and names the server."""
+"""`DispatchEnv`, `pull_env/Dispatch-v0`: sees all queues, chooses the server."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from pull_env.simulation.kernel_data.view import ObservationArrays
 
 
 class DispatchEnv(CustomerEnv):
-    """A router that sees every queue decides to which server each customer goes.
+    """A router that sees all queues chooses the server of each customer.
 
     ## Description
 
-    Customers arrive at R routers in front of n servers in J pools. The agent acts for whichever router is
-    asked: **one customer is one step**. It sees all servers and names one. This is the load balancing of
-    textbooks, for small and middling n; looking at all queues costs 2n messages a customer, so that in large
-    systems `pull_env/Router-v0`, which chooses what to ask, is the better deal.
+    Customers arrive at R routers in front of n servers in J pools. The agent acts for the router at which the
+    customer arrives: **one customer is one step**. It sees all servers and chooses one. This is textbook load
+    balancing, for small and medium n; looking at all queues costs 2n messages per customer, so in large
+    systems `pull_env/Router-v0`, which chooses what to probe, is cheaper.
 
     ## Action space
 
     `Discrete(n)`: the server, in the order of the pools. A customer sent to a full server is blocked.
-    `action_masks()` and `info["action_mask"]` tell which servers have room; if none has, all are marked.
+    `action_masks()` and `info["action_mask"]` say which servers have room; if none has, all are marked.
 
     ## Observation space
 
@@ -39,43 +39,43 @@ class DispatchEnv(CustomerEnv):
     |---|---|---|---|
     | k | customers q at server k, the one in service included, as q / (1 + q) | 0 | 1 |
     | n + k | its service rate, relative to the fastest pool | 0 | 1 |
-    | 2n + k | its buffer B, as B / (1 + B); 1: no limit, 0: it accepts nothing now | 0 | 1 |
-    | 3n + k | 1: the asked router holds a pull-message of server k | 0 | 1 |
+    | 2n + k | its buffer B, as B / (1 + B); 1: no limit; 0: it accepts nothing now | 0 | 1 |
+    | 3n + k | 1: the router holds a pull-message of server k | 0 | 1 |
 
     ## Reward
 
-    Minus the cost that the step caused: `prices.wait` x wait, or `prices.block` if the customer is blocked,
-    and `prices.message` x messages: 2n for looking, and those that servers send from the customer's arrival
-    to the next one. The wait is the mean given the queue found, or with a trace the realised one. So the
+    Minus the cost of the step: `prices.wait` x wait, or `prices.block` if the customer is blocked, plus
+    `prices.message` x messages: 2n for looking, and those that servers send from the customer's arrival to
+    the next one. The wait is its mean given the queue found; with a trace it is the realised wait. So the
     rewards of N customers sum to -N x cost of the run.
 
     ## Info
 
-    `reset` and `step` give the same keys. Of the customer placed: `wait` (float), `blocked` (bool),
-    `messages` (int), `cost` (float); of the moment at which the next one arrives: `router` (int), which is
-    now asked, -1 when a trace has ended, `time` (float, in time units), and `action_mask` ((n,) int8).
+    `reset` and `step` give the same keys. For the customer just assigned: `wait` (float), `blocked` (bool),
+    `messages` (int), `cost` (float); at the arrival of the next one: `router` (int), at which it arrives, -1
+    when a trace has ended, `time` (float, in time units), and `action_mask` ((n,) int8).
 
     ## Start
 
-    The system is empty, and the first customer has arrived. An episode of `reset(seed=s)` is replication 0 of
-    `simulate(seed=s)`; each `reset()` after it is the next replication, and `options={"episode": k}` is
-    replication k.
+    The system is empty, and the first customer has arrived. The episode of `reset(seed=s)` is replication 0
+    of `simulate(seed=s)`; each `reset()` after that gives the next replication, and `options={"episode": k}`
+    gives replication k.
 
     ## End
 
-    Never terminated, as the task goes on without end. Truncated after `customers` customers, or when a trace
-    ends; then the observation is that of the router asked last.
+    Never terminated: the task has no end. Truncated after `customers` customers, or when a trace ends; then
+    the observation is that of the router with the last customer.
 
     ## Arguments
 
     * `scenario`: a preset's name, the path of a TOML file, a mapping, or a `Scenario`.
     * `announce`: the pull protocol, an `Announce` or a table of its fields; None: servers announce nothing,
-      as who sees all queues needs no pull-messages.
+      as a router that sees all queues needs no pull-messages.
     * `free_information`: whether looking at all queues is free, as in most of the literature.
-    * `customers`: customers an episode, at least 2.
+    * `customers`: customers per episode, at least 2.
     * `render_mode`: None, `ansi` or `rgb_array`; see `Router-v0`.
 
-    With plain values for all of them `env.spec.to_json()` can be read back.
+    If all are plain values, `env.spec.to_json()` can be read back.
 
     ## Versions
 

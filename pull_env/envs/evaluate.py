@@ -1,4 +1,4 @@
-"""`evaluate`: score any agent with `predict` as `simulate` scores a policy, on the same streams."""
+"""`evaluate`: score an agent as `simulate` scores a policy."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from pull_env.simulation.warmup import warmup_customers
 
 
 class Agent(Protocol):
-    """What Stable-Baselines3 calls a model; its actions are entries of the catalog of `Router-v0`."""
+    """A model of Stable-Baselines3, or an object with its `predict`."""
 
     def predict(self, observation: Any, *, deterministic: bool = False) -> tuple[Any, Any]:
-        """Return actions, (runs,), for observations, (runs, size); and a state that is not used."""
+        """Return actions, (runs,), for observations, (runs, size), and a state, not used."""
         ...
 
 
@@ -42,29 +42,29 @@ def evaluate(
     progress: bool = False,
     **env: Any,
 ) -> Result:
-    """Let `agent` route the customers of `scenario`, and measure what `simulate` measures.
+    """Let `agent` route the customers of `scenario`; measure what `simulate` measures.
 
-    The replications run side by side, so that the agent is asked once for all of them. Replication k uses the
-    streams of (seed, k), as in `simulate`: `estimates.paired` compares the two.
+    The replications run side by side, so that one call of the agent serves all of them. Replication k uses
+    the streams of (seed, k), as in `simulate`: `statistics.paired` compares the two.
 
-    Each first runs through the warm-up of `simulate` under `fill`, at the speed of the kernel, and from there
-    the agent plays `warmup` customers that are not counted.
+    Each replication begins with the warm-up of `simulate` under `fill`, at the speed of the kernel; then the
+    agent routes `warmup` customers that are not counted.
 
     Args:
         agent: A model of Stable-Baselines3 or sb3-contrib, or any object with its `predict`, which gets
-            `action_masks` if it takes them. Or a policy, or its name: `simulate` then scores it.
-        scenario: The system; a preset's name or the path of a TOML file as well.
+            `action_masks` if it takes them. Or a policy, or its name, which `simulate` then scores.
+        scenario: The system, the name of a preset, or the path of a TOML file.
         customers: Counted customers over all replications, rounded up to whole batches; None: 400,000, or a
             whole trace.
-        seed: From 0. Use one that was not trained on.
+        seed: From 0. Use one that was not used in training.
         replications: Independent runs.
-        warmup: Customers of each replication that the agent routes before the counted ones; None: as many as
-            are counted, or none of a trace; for a policy, the warm-up of `simulate`.
-        fill: Whose steps place the customers before those; None: PULL with a fallback by rate.
-        fill_customers: How many, a replication; None: the warm-up of `simulate`, or none of a trace.
-        deterministic: Whether the agent takes its best action, or samples.
+        warmup: Customers per replication that the agent routes before the counted ones; None: as many as the
+            counted ones, or none of a trace; for a policy, the warm-up of `simulate`.
+        fill: The policy that assigns the customers before those; None: PULL, else a server drawn by rate.
+        fill_customers: How many per replication; None: the warm-up of `simulate`, or none of a trace.
+        deterministic: Whether the agent takes its best action rather than sampling.
         progress: Whether to show a progress bar on standard error.
-        **env: Further arguments of `pull_env/Router-v0`, those that the agent was trained with.
+        **env: Further arguments of `pull_env/Router-v0`: those of the agent's training.
 
     Raises:
         ValueError: An argument is not allowed, or the agent does not fit the env.
@@ -94,8 +94,8 @@ def evaluate(
     each = warmup + BATCHES * batch
     envs = RouterVectorEnv(
         replications, autoreset_mode="Disabled", scenario=scenario, customers=each + 1, **env
-    )  # a trace may end with the last customer, and its counts are still to be read
-    _fits(agent, envs.envs[0])
+    )  # one customer more than needed: a trace may end with the last one, before its counts are read
+    _check_spaces(agent, envs.envs[0])
     masked = "action_masks" in inspect.signature(agent.predict).parameters
     started = time.perf_counter()
     steps = _pull(envs.envs[0]) if fill is None else fill.steps
@@ -103,7 +103,7 @@ def evaluate(
         envs.call_one(k, "reset", seed=seed, options={"episode": k})
         if fill_customers:
             envs.call_one(k, "skip", steps, fill_customers)
-    seen = envs.observations()
+    observations = envs.observations()
     recorders: list[Recorder] = []
     with progress_bar(f"agent on {scenario.name}", each, progress) as report:
         for customer in range(each):
@@ -112,8 +112,8 @@ def evaluate(
             elif recorders and (customer - warmup) % batch == 0:
                 _mark(recorders)
             extra = {"action_masks": envs.action_masks()} if masked else {}
-            actions, _ = agent.predict(seen, deterministic=deterministic, **extra)
-            seen = envs.step(actions)[0]
+            actions, _ = agent.predict(observations, deterministic=deterministic, **extra)
+            observations = envs.step(actions)[0]
             report(1)
         _mark(recorders)
     counts = [recorder.counts() for recorder in recorders]
@@ -121,7 +121,7 @@ def evaluate(
 
 
 def _pull(env: RouterEnv) -> tuple[Step, ...]:
-    """Return the steps of PULL with a fallback by rate; or that alone, where servers announce nothing."""
+    """Return the steps of PULL, without `Take` if servers announce nothing."""
     return (Send(weights="rate"),) if env.announce is None else (Take(), Send(weights="rate"))
 
 
@@ -130,8 +130,8 @@ def _mark(recorders: list[Recorder]) -> None:
         recorder.end_batch()
 
 
-def _fits(agent: Agent, env: RouterEnv) -> None:
-    """Refuse a model of Stable-Baselines3 that was made for other spaces than those of `env`."""
+def _check_spaces(agent: Agent, env: RouterEnv) -> None:
+    """Refuse a model of Stable-Baselines3 whose spaces are not those of `env`."""
     for name in ("observation_space", "action_space"):
         expected, given = getattr(agent, name, None), getattr(env, name)
         if expected is not None and expected != given:

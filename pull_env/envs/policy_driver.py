@@ -1,4 +1,4 @@
-"""Let a policy route in a `RouterEnv`: by its own steps, bit-identically, or by the catalog."""
+"""Policies in a `RouterEnv`: by their own steps, or by its catalog."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Played:
 
 
 class PolicyEnv(RouterEnv):
-    """A `RouterEnv` in which `policy` assigns every customer: `step` ignores its action.
+    """A `RouterEnv` in which a policy assigns the customers.
 
     It has the policy's pull protocol and memory, and its steps as the catalog. From the same seed, it and
     `simulate` end in bit-identical state.
@@ -56,7 +56,7 @@ class PolicyEnv(RouterEnv):
         self._network = None if policy.network is None else CompiledNetwork(policy.network)
 
     def step(self, action: Any = None) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Assign the current customer by the policy, and run to the next one; `action` is ignored.
+        """Assign the current customer by the policy, whatever `action` is.
 
         Raises:
             ResetNeeded: The episode has not begun, or has ended.
@@ -87,7 +87,7 @@ class PolicyEnv(RouterEnv):
 def play(
     policy: Policy, env: gym.Env[Any, Any], customers: int | None = None, *, seed: int | None = None
 ) -> Played:
-    """Play an episode of `env` in which every router follows `policy`, bit-identically to `simulate`.
+    """Play an episode with `policy`, bit-identically to `simulate`.
 
     The policy's own steps assign the customers, in a `PolicyEnv` with the seed and length of the episode; a
     network needs its own catalog. The env itself is reset, and stays at the start of the episode.
@@ -111,7 +111,7 @@ def play(
 
 
 def check_protocol(policy: Policy, env: RouterEnv) -> None:
-    """Refuse a policy that needs another pull protocol, memory or catalog than `env` has.
+    """Refuse a policy whose pull protocol, memory or catalog `env` lacks.
 
     Raises:
         ValueError: It does; the message says what to pass to `gymnasium.make`.
@@ -133,7 +133,7 @@ def check_protocol(policy: Policy, env: RouterEnv) -> None:
 
 
 class Driver:
-    """A classical policy that acts on observations, with the `predict` of Stable-Baselines3 models.
+    """A classical policy with the `predict` of Stable-Baselines3 models.
 
     It draws catalog entries as the policy draws servers: taking a message from any pool becomes taking one
     from pool j with probability proportional to the messages held, and a random choice becomes one in pool j
@@ -255,7 +255,7 @@ def _held(observed: Floats) -> Floats:
 
 
 def _plain(step: Step) -> Step:
-    """Return the step in the form of a catalog: in a pool, whose rates are equal, `fastest` means any."""
+    """Return the step as catalogs write it: rates in a pool are equal."""
     if isinstance(step, Take) and step.pool is not None and step.order == "fastest":
         return replace(step, order="random")
     return step

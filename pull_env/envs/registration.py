@@ -1,4 +1,7 @@
-"""The ids by which Gymnasium finds the envs; `import pull_env` runs this, so the compiler must not load."""
+"""The ids of the envs in Gymnasium.
+
+`import pull_env` runs this, so it must not import numba.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ ROUTER: dict[str, Any] = {
 
 
 def preset_id(name: str) -> str:
-    """Return the id of the env with a preset as its scenario: `pull_env/TwoSpeeds-v0` for `two-speeds`."""
+    """Return the id of the env of a preset: `pull_env/TwoSpeeds-v0` for `two-speeds`."""
     return f"pull_env/{''.join(word.capitalize() for word in name.split('-'))}-v0"
 
 
-ENVS: dict[str, dict[str, Any]] = {  # what `register` is told, by id
+ENVS: dict[str, dict[str, Any]] = {  # arguments of `register`, by id
     "pull_env/Router-v0": ROUTER,
     "pull_env/MORouter-v0": {
         "entry_point": "pull_env.envs.adapters.multi_objective:MORouterEnv",
-        "disable_env_checker": True,  # it takes a reward that is a vector for a mistake
+        "disable_env_checker": True,  # it refuses a vector as reward
     },
     "pull_env/Dispatch-v0": {"entry_point": "pull_env.envs.dispatch:DispatchEnv"},
     "pull_env/Control-v0": {"entry_point": "pull_env.envs.control:ControlEnv"},
@@ -32,7 +35,7 @@ ENVS: dict[str, dict[str, Any]] = {  # what `register` is told, by id
 
 
 def register_envs() -> None:
-    """Register what is not registered yet: a second import must neither warn nor replace what a user set."""
+    """Register new ids only: a second import must not warn or replace any."""
     for name, arguments in ENVS.items():
         if name not in registry:
             register(name, **arguments)

@@ -1,4 +1,4 @@
-"""`RouterEnv`, in Gymnasium `pull_env/Router-v0`: one agent acts for whichever router is asked."""
+"""`RouterEnv`, `pull_env/Router-v0`: one agent acts for every router."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from pull_env.simulation.kernel_data.view import RouterObservation, local_size
 
 
 class RouterEnv(CustomerEnv):
-    """A router decides where each customer goes, and what it asks before.
+    """A router decides where each customer goes, and which servers to probe first.
 
     ## Description
 
-    Customers arrive at R routers in front of J pools of servers. The agent acts for whichever router is
-    asked: **one customer is one step**. It picks a step from a catalog: use a pull-message, recall an earlier
-    answer, send blind, or probe servers one at a time until an answer is good enough. Knowing more costs
-    messages, knowing less costs waiting.
+    Customers arrive at R routers in front of J pools of servers. The agent acts for the router at which the
+    customer arrives: **one customer is one step**. It picks a step from a catalog: use a pull-message, recall
+    an earlier answer, send to a random server, or probe servers one at a time until an answer is good enough.
+    Knowing more costs messages, knowing less costs waiting.
 
     ## Action space
 
@@ -42,89 +42,95 @@ class RouterEnv(CustomerEnv):
     | 0 ... J-1 | take: assign to a server of pool j whose pull-message the router holds |
     | J ... 2J-1 | recall: assign to the server of pool j with the least remembered queue |
     | 2J ... 3J-1 | send: assign to a random server of pool j |
-    | 3J + 4j + w | probe at most 8 servers of pool j, assign to the one of least expected delay |
-    | 7J + w | the same over all servers, drawn in proportion to their rates |
+    | 3J + 4j + w | probe: ask at most 8 servers of pool j, assign to the one with the least expected delay |
+    | 7J + w | probe: the same over all servers, drawn in proportion to their rates |
 
-    A probe asks one server after the other, and stops at an answer that promises a wait of 0, 0.5, 1 or 2
-    mean service times (w = 0 ... 3) or less.
+    A probe asks one server after the other, and stops at the first answer that promises a wait of at most 0,
+    0.5, 1 or 2 mean service times (w = 0 ... 3).
 
-    Every action is always legal: a take without a message, and a recall of nothing, send to that pool (over
-    all pools, in proportion to the rates). `action_masks()` and `info["action_mask"]` tell which actions are
-    real.
+    Every action is always legal: a take without a message and a recall without a memory send to their pool
+    (without a pool, to all in proportion to the rates). `action_masks()` and `info["action_mask"]` say which
+    actions can do what they mean.
 
     ## Observation space
 
-    `Box(0, 1, (9J + 4,), float32)`: what the router at hand knows, nothing else. Times are in mean service
-    times, n / capacity; x / (1 + x) maps an unbounded x to [0, 1]. Recent means weigh the latest by 1/16;
-    means of waits and shares are 0 before there was anything to count.
+    `Box(0, 1, (9J + 4,), float32)`: what the router with the current customer knows, nothing else. Times are
+    in mean service times, n / capacity; x / (1 + x) maps an unbounded x to [0, 1]. Recent means weigh the
+    latest value by 1/16; means of waits and shares start at 0.
 
-    | index | meaning | low | high |
-    |---|---|---|---|
-    | 9j | size of pool j, as a share of all servers | 0 | 1 |
-    | 9j + 1 | its service rate, relative to the fastest pool | 0 | 1 |
-    | 9j + 2 | its buffer B, as B / (1 + B); 1: no limit | 0 | 1 |
-    | 9j + 3 | pull-messages h that the router holds from it, as h / (1 + h) | 0 | 1 |
-    | 9j + 4 | wait w promised by the least remembered queue, as w / (1 + w); 1: nothing remembered | 0 | 1 |
-    | 9j + 5 | age a of that memory, as a / (1 + a); 1: nothing remembered | 0 | 1 |
-    | 9j + 6 | recent mean w of the waits that probes of the pool promised, as w / (1 + w) | 0 | 1 |
-    | 9j + 7 | recent share of probes of the pool that found an idle server | 0 | 1 |
-    | 9j + 8 | mean age a of the messages held, as a / (1 + a), any that leaves being of it; 1: none | 0 | 1 |
-    | 9J | own recent arrival rate: nominal gap / (nominal gap + recent mean gap); 0.5: as expected | 0 | 1 |
-    | 9J + 1 | recent share of own customers that found no pull-message | 0 | 1 |
-    | 9J + 2 | price of a message, worth a wait of m, as m / (m + 0.05); 1: waiting is free | 0 | 1 |
-    | 9J + 3 | nominal load, as min(load, 1.5) / 1.5 | 0 | 1 |
+    | index | name | meaning | low | high |
+    |---|---|---|---|---|
+    | 9j | pool j: size share | its share of all servers | 0 | 1 |
+    | 9j + 1 | pool j: relative rate | its service rate, relative to the fastest pool | 0 | 1 |
+    | 9j + 2 | pool j: buffer | its buffer B, as B / (1 + B); 1: no limit | 0 | 1 |
+    | 9j + 3 | pool j: messages held | pull-messages h held from it, as h / (1 + h) | 0 | 1 |
+    | 9j + 4 | pool j: remembered wait | wait w at the least queue remembered: w / (1 + w); 1: none | 0 | 1 |
+    | 9j + 5 | pool j: remembered age | age a of that memory, as a / (1 + a); 1: none | 0 | 1 |
+    | 9j + 6 | pool j: probed wait | recent mean wait w promised to probes, as w / (1 + w) | 0 | 1 |
+    | 9j + 7 | pool j: probed idle | recent share of probes that found an idle server | 0 | 1 |
+    | 9j + 8 | pool j: message age | mean age a of messages held, as a / (1 + a); 1: none held | 0 | 1 |
+    | 9J | router: arrival rate | nominal gap / (nominal gap + recent mean gap); 0.5: as expected | 0 | 1 |
+    | 9J + 1 | router: found no message | recent share of own customers that found no pull-message | 0 | 1 |
+    | 9J + 2 | router: message price | m / (m + 0.05) if it is worth a wait of m; 1: waiting is free | 0 | 1 |
+    | 9J + 3 | router: load | nominal load, as min(load, 1.5) / 1.5 | 0 | 1 |
 
-    With `observation="with-state"` there follows, from index `local_size` on, what only a simulator sees, for
-    a critic in training; a router must not act on it:
+    The mean age assumes that a message that leaves had the mean age.
 
-    | index - local_size | meaning | low | high |
-    |---|---|---|---|
-    | 5j + q | share of the servers of pool j that hold q customers, q = 0 ... 3 | 0 | 1 |
-    | 5j + 4 | share of the servers of pool j that hold 4 or more | 0 | 1 |
-    | 5J | share of the routers that hold no pull-message | 0 | 1 |
-    | 5J + 1 | share of all messages out that the router at hand holds | 0 | 1 |
-    | 5J + 2 | phase of modulated arrivals as the customer came: its number, by that of the last one; in a day
-    (1 + sine) / 2; 0 for all other arrivals | 0 | 1 |
-    | 5J + 3 | share of all servers that accept nothing, as they are down or drained | 0 | 1 |
+    With `observation="with-state"`, what only a simulator sees follows from index `local_size` on, for a
+    critic in training; a router must not use it:
 
-    `pull_env.simulation.kernel_data.view.observation_names` names every entry. The length depends on J only.
+    | index - local_size | name | meaning | low | high |
+    |---|---|---|---|---|
+    | 5j | state of pool j: idle | share of its servers that are idle | 0 | 1 |
+    | 5j + q | state of pool j: queue q | share of its servers with q customers, q = 1 ... 3 | 0 | 1 |
+    | 5j + 4 | state of pool j: queue 4 or more | share of its servers with 4 or more | 0 | 1 |
+    | 5J | state: routers without message | share of the routers that hold no pull-message | 0 | 1 |
+    | 5J + 1 | state: share of messages | share of all messages held that this router holds | 0 | 1 |
+    | 5J + 2 | state: arrival phase | see below | 0 | 1 |
+    | 5J + 3 | state: closed | share of all servers that accept nothing: down or drained | 0 | 1 |
+
+    The arrival phase is the phase of modulated arrivals when the customer arrived, divided by the number of
+    the last phase; (1 + sine) / 2 for arrivals by time of day; 0 for other arrivals.
+
+    `pull_env.simulation.kernel_data.view.observation_names` returns these names. The length depends on J
+    only.
 
     ## Reward
 
-    Minus the cost that the step caused: `prices.wait` x wait, or `prices.block` if the customer is blocked,
-    and `prices.message` x messages of all kinds from the customer's arrival to the next one. The wait is the
-    mean given the queue found, or with a trace the realised one. So the rewards of N customers sum to -N x
+    Minus the cost of the step: `prices.wait` x wait, or `prices.block` if the customer is blocked, plus
+    `prices.message` x messages of all kinds from the customer's arrival to the next one. The wait is its mean
+    given the queue found; with a trace it is the realised wait. So the rewards of N customers sum to -N x
     cost of the run.
 
     ## Info
 
-    `reset` and `step` give the same keys. Of the customer placed: `wait` (float), `blocked` (bool),
-    `messages` (int), `cost` (float); of the moment at which the next one arrives: `router` (int), which is
-    now asked, -1 when a trace has ended, `time` (float, in time units), and `action_mask` ((actions,) int8).
+    `reset` and `step` give the same keys. For the customer just assigned: `wait` (float), `blocked` (bool),
+    `messages` (int), `cost` (float); at the arrival of the next one: `router` (int), at which it arrives, -1
+    when a trace has ended, `time` (float, in time units), and `action_mask` ((actions,) int8).
 
     ## Start
 
     The system is empty, every server has announced itself to a random router, and the first customer has
-    arrived. An episode of `reset(seed=s)` is replication 0 of `simulate(seed=s)`; each `reset()` after it is
-    the next replication, and `options={"episode": k}` is replication k.
+    arrived. The episode of `reset(seed=s)` is replication 0 of `simulate(seed=s)`; each `reset()` after that
+    gives the next replication, and `options={"episode": k}` gives replication k.
 
     ## End
 
-    Never terminated, as the task goes on without end. Truncated after `customers` customers, or when a trace
-    ends; then the observation is that of the router asked last.
+    Never terminated: the task has no end. Truncated after `customers` customers, or when a trace ends; then
+    the observation is that of the router with the last customer.
 
     ## Arguments
 
     * `scenario`: a preset's name, the path of a TOML file, a mapping, or a `Scenario`.
     * `catalog`: a list of steps, or of tables with their `kind`; None: the default.
     * `announce`: the pull protocol, an `Announce` or a table of its fields; None: servers announce nothing.
-    * `customers`: customers an episode, at least 2.
+    * `customers`: customers per episode, at least 2.
     * `memory`: servers that a router remembers in each pool; or a `Memory`, or a table of its fields.
     * `observation`: `local` or `with-state`.
     * `render_mode`: None, `ansi` (`render` returns a text) or `rgb_array` (it returns (height, 960, 3)
-      uint8 pixels). `gymnasium.make(..., render_mode="human")` shows them in a window, which needs pygame.
+      uint8 pixels). `gymnasium.make(..., render_mode="human")` opens a window, which needs pygame.
 
-    With plain values for all of them `env.spec.to_json()` can be read back.
+    If all are plain values, `env.spec.to_json()` can be read back.
 
     ## Versions
 
@@ -172,7 +178,7 @@ class RouterEnv(CustomerEnv):
         self._link()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Assign the current customer by entry `action` of the catalog, and run to the next one.
+        """Assign the current customer by entry `action` of the catalog.
 
         Raises:
             ResetNeeded: The episode has not begun, or has ended.
@@ -193,7 +199,7 @@ class RouterEnv(CustomerEnv):
         return other
 
     def move_into(self, room: Array, *rows: Array) -> None:
-        """Move the arrays into these rows of a batch; see `Arrays.gather` and `RouterObservation.move`."""
+        """Move the arrays into these rows of a batch."""
         self.simulator.arrays.gather(room)
         self._observed.move(*rows)
         self._link()

@@ -1,4 +1,4 @@
-"""`RouterVectorEnv`: many `RouterEnv` side by side, moved by one call of the kernels a step."""
+"""`RouterVectorEnv`: many `RouterEnv`, stepped together by one kernel call."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ Stepped = tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Flags, Flags, 
 
 
 class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], Array]):
-    """`num_envs` independent `RouterEnv`, which one compiled call a step moves.
+    """`num_envs` independent `RouterEnv`, stepped together by one kernel call.
 
-    Env i seeded s gives what a `RouterEnv` seeded s gives, to the bit, whatever the number of threads; an int
+    Env i with seed s gives exactly what a `RouterEnv` with seed s gives, with any number of threads; an int
     as seed gives env i the seed + i. Spaces, rewards and infos are those of `gymnasium.vector.SyncVectorEnv`
-    over `RouterEnv`: infos hold an array for every key, and under `_key` which envs gave it. All arrays are
-    fresh at every step, but for these flags where all envs gave a key: they are read-only.
+    over `RouterEnv`: infos have an array for every key, and under `_key` flags of the envs that gave it. All
+    arrays are new at every step, except these flags if all envs gave a key: then they are read-only.
 
     ## Start and end
 
-    Episodes are truncated after `customers` customers. By `autoreset_mode`:
+    Episodes are truncated after `customers` customers. Then, depending on `autoreset_mode`:
 
-    * `SameStep`: an env that ended starts its next episode in the same step. The observation and the info are
-      those of the start; `final_obs` and `final_info` hold those of the end.
-    * `NextStep`: it does so in the next step, whatever its action, with a reward of 0.
-    * `Disabled`: `reset(options={"reset_mask": flags})` starts the flagged envs' next episodes, which must
-      come before the next step. The mask works in the other modes as well.
+    * `SameStep`: the env starts its next episode in the same step. The observation and the info are those of
+      the start; `final_obs` and `final_info` hold those of the end.
+    * `NextStep`: it starts it in the next step, whatever the action, with a reward of 0.
+    * `Disabled`: `reset(options={"reset_mask": flags})` must start the next episodes of the flagged envs
+      before the next step. The mask works in the other modes too.
 
     ## Arguments
 
     * `num_envs`: how many, from 1.
     * `autoreset_mode`: an `AutoresetMode`, or its value.
-    * `workers`: threads; None: as many as cores, but one for every 512 envs.
+    * `workers`: threads; None: one per core, but at most one per 512 envs.
     * all those of `RouterEnv`.
 
     Example:
@@ -70,7 +70,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         workers: int | None = None,
         **arguments: Any,
     ) -> None:
-        """Check the arguments, and build the envs; see the class."""
+        """Check the arguments and build the envs; see the class."""
         self.num_envs = check_argument.whole("num_envs", num_envs, 1)
         self._mode = _mode(autoreset_mode)
         if workers is not None:
@@ -85,9 +85,9 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         self._begun = False
         self._batch = Batch(first, num_envs, workers, restarts=self._mode == AutoresetMode.NEXT_STEP)
         self.envs = self._batch.envs
-        self._everyone = np.ones(num_envs, np.bool_)
-        self._all_given = {f"_{name}": self._everyone for name in INFO_NAMES}
-        self._everyone.flags.writeable = False
+        self._all_envs = np.ones(num_envs, np.bool_)
+        self._all_given = {f"_{name}": self._all_envs for name in INFO_NAMES}
+        self._all_envs.flags.writeable = False
 
     def reset(
         self,
@@ -98,33 +98,34 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         """Start the next episode of every env, or of those in `options["reset_mask"]`.
 
         Args:
-            seed: An int gives env i the seed + i; a list one to each, None to go on as it is.
-            options: `reset_mask`, (num_envs,) flags; all else goes to `RouterEnv.reset`.
+            seed: An int gives env i the seed + i; a list gives each its own, None for its current one.
+            options: `reset_mask`, (num_envs,) flags; the others go to `RouterEnv.reset`.
 
         Raises:
-            ValueError: There are not as many seeds or flags as envs, no flag is set, or an option is unknown.
+            ValueError: The number of seeds or flags is not that of envs, no flag is set, or an option is
+                unknown.
             TypeError: `reset_mask` is not an array of flags.
             ResetNeeded: An env that is not flagged has not begun.
         """
         seeds = _seeds(seed, self.num_envs)
         rest = dict(options or {})
-        chosen = self._chosen(rest.pop("reset_mask", None))
+        chosen = self._envs_to_reset(rest.pop("reset_mask", None))
         for k in np.flatnonzero(chosen).tolist():
             self._batch.reset_one(k, seed=seeds[k], options=rest)
         outputs = self._batch.current_outputs()
         info = _info(outputs)
-        info = info | self._all_given if chosen is self._everyone else _partial(info, chosen)
+        info = info | self._all_given if chosen is self._all_envs else _partial(info, chosen)
         return outputs["observation"], info
 
     def step(self, actions: npt.ArrayLike) -> Stepped:
-        """Let every env place its customer at hand by its entry of the catalog, and run on to the next.
+        """Let every env assign its customer by its action, and run to the next one.
 
         Args:
             actions: (num_envs,) whole numbers.
 
         Raises:
-            ResetNeeded: No episode has begun; or, where `autoreset_mode` is `Disabled`, an env's has ended.
-            ValueError: There are not as many actions as envs, or one is not in the catalog.
+            ResetNeeded: No episode has begun; or, if `autoreset_mode` is `Disabled`, an env's has ended.
+            ValueError: The number of actions is not that of envs, or one is not in the catalog.
         """
         given = self._read(actions)
         buffer = self._batch.new_outputs()
@@ -144,11 +145,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         return observations, outputs["reward"], outputs["terminated"], truncated, infos
 
     def observations(self) -> npt.NDArray[np.float32]:
-        """Return what all envs see now, as `reset` and `step` did."""
+        """Return the current observations, as `reset` and `step` did."""
         return self._batch.observations.copy()
 
     def action_masks(self) -> Flags:
-        """Return which actions are real, (num_envs, actions) flags; see `RouterEnv`.
+        """Return which actions can act now, (num_envs, actions) flags; see `RouterEnv`.
 
         Raises:
             ResetNeeded: No episode has begun.
@@ -157,11 +158,11 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         return self._batch.masks.astype(np.bool_)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return what the method `name` of every env returns, or the attribute of that name."""
+        """Call the method `name` of every env, or return the attribute `name`."""
         return tuple(self.call_one(k, name, *args, **kwargs) for k in range(self.num_envs))
 
     def call_one(self, k: int, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Return what the method `name` of env `k` returns, or the attribute of that name."""
+        """Call the method `name` of env `k`, or return the attribute `name`."""
         attribute = self.envs[k].get_wrapper_attr(name)
         if not callable(attribute):
             return attribute
@@ -174,10 +175,10 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Set an attribute of every env: to its own of a list or tuple of values, or to the same value.
+        """Set an attribute of every env, by a list or tuple to its own value each.
 
         Raises:
-            ValueError: There are not as many values as envs.
+            ValueError: The number of values is not that of envs.
         """
         each = values if isinstance(values, (list, tuple)) else [values] * self.num_envs
         if len(each) != self.num_envs:
@@ -187,7 +188,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
-        """The generator of every env, from which seeds are drawn that `reset` is not given."""
+        """The generator of every env, which draws the seed if `reset` gets none."""
         return self.get_attr("np_random")
 
     @property
@@ -200,23 +201,23 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         return tuple(env.render() for env in self.envs)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Let the threads go."""
+        """Stop the threads."""
         self._batch.close()
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take over copied or unpickled attributes; an array that is only read loses that mark on the way."""
+        """Restore a copied or unpickled env: copies of read-only arrays are not."""
         self.__dict__.update(attributes)
-        self._everyone.flags.writeable = False
+        self._all_envs.flags.writeable = False
 
-    def _require_begun(self, what: str) -> None:
+    def _require_begun(self, caller: str) -> None:
         self._begun = self._begun or all(env.begun for env in self.envs)
         if not self._begun:
-            raise ResetNeeded(f"{what} needs reset of all envs before it")
+            raise ResetNeeded(f"{caller} needs reset of all envs before it")
 
-    def _chosen(self, mask: Any) -> Flags:
-        """Return which envs to reset."""
+    def _envs_to_reset(self, mask: Any) -> Flags:
+        """Return the flags of the envs to reset."""
         if mask is None:
-            return self._everyone
+            return self._all_envs
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
             raise TypeError(f"options['reset_mask'] is {mask!r}: it must be an array of flags, of dtype bool")
         if mask.shape != (self.num_envs,):
@@ -228,7 +229,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         return mask
 
     def _read(self, actions: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Take over the actions, and return them as they were given."""
+        """Copy the actions to the batch; return them as an array of the given dtype."""
         given, batch = np.asarray(actions), self._batch
         if given.shape != batch.actions.shape:
             raise ValueError(f"actions has shape {given.shape}: it must be {batch.actions.shape}, one an env")
@@ -239,7 +240,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         return given
 
     def _refuse(self, k: int, given: npt.NDArray[Any]) -> NoReturn:
-        """Say why env `k` cannot act."""
+        """Raise the reason why env `k` cannot step."""
         last = self._batch.masks.shape[1] - 1
         if not 0 <= self._batch.actions[k] <= last:
             raise check_argument.refusal(f"actions[{k}]", int(given[k]), f"a whole number from 0 to {last}")
@@ -255,7 +256,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
                 self._batch.write_outputs(k, outputs)
 
     def _finish(self, outputs: Array, ended: Flags) -> dict[str, Any]:
-        """Reset the envs that ended in this step; return their final observations and infos."""
+        """Reset the envs that ended in this step; return how they ended."""
         final_obs, observations = np.full(self.num_envs, None, object), outputs["observation"]
         for k in np.flatnonzero(ended).tolist():
             final_obs[k] = observations[k].copy()
@@ -265,7 +266,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
 
 
 def _info(outputs: Array, further: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-    """Return the info of all envs, and what comes with it; entry by entry, as it is built at every step."""
+    """Return the info of all envs, with `further`; entry by entry, for speed."""
     return {
         "cost": outputs["cost"],
         "wait": outputs["wait"],
@@ -279,7 +280,7 @@ def _info(outputs: Array, further: Mapping[str, Any] = MappingProxyType({})) -> 
 
 
 def _partial(info: dict[str, Any], given: Flags) -> dict[str, Any]:
-    """Return the info of the envs flagged in `given`, 0 elsewhere, with the flags."""
+    """Return the info of the envs in `given`, with 0 for the others, and the flags."""
     for column in info.values():
         column[~given] = 0
     return info | {f"_{name}": given.copy() for name in info}

@@ -1,1 +1,1 @@
-"""The envs as other libraries want them: Stable-Baselines3, PettingZoo, MO-Gymnasium."""
+"""The envs for other libraries: Stable-Baselines3, PettingZoo, MO-Gymnasium."""

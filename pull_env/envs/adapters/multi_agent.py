@@ -1,4 +1,4 @@
-"""`aec_env` and `parallel_env`: each router an agent. PettingZoo is imported when one is called."""
+"""`aec_env` and `parallel_env`, which import PettingZoo when called."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 def aec_env(scenario: ScenarioLike = "two-speeds", *, reward: str = "shared", **env: Any) -> AECRouters:
-    """Return a PettingZoo env in which each router is an agent, `router_0` and so on, and acts when asked.
+    """Return a PettingZoo env in which each router acts for its customers.
 
-    The agents act in the order of the customers, so one may act twice in a row, and another not for long. The
-    rewards of all steps since an agent's last action add up for its next `last()`; at the end every agent has
-    a dead step, which brings the rest. An agent's info tells what its last customer has cost, and the mask as
-    it was when the agent was last asked.
+    The agents, `router_0` and so on, act in the order of the customers, so one may act twice in a row, and
+    another not for long. The rewards of all steps since an agent's last action add up for its next `last()`;
+    at the end every agent has a dead step with the rest. An agent's info holds the cost of its last customer,
+    and the mask at the arrival of its current one.
 
     Args:
         scenario: A preset's name, the path of a TOML file, a mapping, or a `Scenario`.
-        reward: `shared`: each agent gets minus the cost of every customer, so that each one's rewards sum to
-            -N x cost of the run; `own`: of its own customers only, so that all agents' rewards together do.
+        reward: `shared`: each agent gets minus the cost of every customer, so that its rewards sum to -N x
+            cost of the run; `own`: of its own customers only, so that the rewards of all agents do.
         **env: Further arguments of `pull_env/Router-v0`.
 
     Raises:
@@ -37,15 +37,15 @@ def aec_env(scenario: ScenarioLike = "two-speeds", *, reward: str = "shared", **
 def parallel_env(
     scenario: ScenarioLike = "two-speeds", *, reward: str = "shared", **env: Any
 ) -> ParallelRouters:
-    """Return a PettingZoo env in which all routers set a mixture of steps, each its own, once a period.
+    """Return a PettingZoo env in which routers set their mixtures once per period.
 
     Actions and observations are those of `pull_env/Control-v0`, the latter over the agent's own customers; an
-    agent that had none in the period sees what its router knows at the end of it.
+    agent without customers in the period observes what its router knows at the end of it.
 
     Args:
         scenario: A preset's name, the path of a TOML file, a mapping, or a `Scenario`.
         reward: `shared`: each agent gets minus the mean cost of the period's customers; `own`: its own
-            customers' part of that, so that the rewards of all agents together are the shared one.
+            customers' part of that, so that the rewards of all agents sum to the shared one.
         **env: Further arguments of `pull_env/Control-v0`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`MORouterEnv`, in Gymnasium `pull_env/MORouter-v0`: a reward for each of the things that cost."""
+"""`MORouterEnv`, `pull_env/MORouter-v0`: a vector of rewards."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Step = tuple[Observation, Rewards, bool, bool, dict[str, Any]]
 
 
 class MORouterEnv(RouterEnv):
-    """`RouterEnv` with a vector as its reward, by the conventions of MO-Gymnasium: its wrappers work on it.
+    """`RouterEnv` with a vector as reward, for MO-Gymnasium and its wrappers.
 
-    Everything but the reward is as there, `info["cost"]` included.
+    Everything except the reward is as in `RouterEnv`, `info["cost"]` included.
 
     ## Reward
 
-    `reward_space`: `Box((-inf, -inf, -1), 0, (3,), float64)`. Each entry is minus a quantity that a step
-    caused, so that more is better:
+    `reward_space`: `Box((-inf, -inf, -1), 0, (3,), float64)`. Each entry is minus a cost of the step, so that
+    more is better:
 
-    | entry | minus | low | high |
+    | index | minus | low | high |
     |---|---|---|---|
-    | 0 | wait of the customer placed, in time units; 0 if it is blocked | -inf | 0 |
+    | 0 | wait of the customer, in time units; 0 if it is blocked | -inf | 0 |
     | 1 | messages of all kinds, from the customer's arrival to the next one | -inf | 0 |
     | 2 | 1 if the customer is blocked, else 0 | -1 | 0 |
 
@@ -40,8 +40,8 @@ class MORouterEnv(RouterEnv):
 
     Attributes:
         reward_space: The space of rewards.
-        reward_dim: Their number of entries.
-        weights: (3,) prices of a wait, a message and a block, as the scenario has them.
+        reward_dim: Its number of entries.
+        weights: (3,) the scenario's prices of a wait, a message and a blocked customer.
 
     Example:
         >>> import gymnasium
@@ -54,7 +54,7 @@ class MORouterEnv(RouterEnv):
     """
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
-        """Take what `RouterEnv` takes."""
+        """Take the arguments of `RouterEnv`."""
         super().__init__(*args, **keywords)
         self.reward_space = spaces.Box(np.array([-np.inf, -np.inf, -1.0]), np.zeros(3), dtype=np.float64)
         self.reward_dim = 3

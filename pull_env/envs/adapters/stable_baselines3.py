@@ -1,9 +1,8 @@
-"""`VecRouter`: many routers as Stable-Baselines3 wants them, moved by one call of the kernels a step.
+"""`VecRouter`: many `RouterEnv` with the interface of Stable-Baselines3.
 
     model = PPO("MlpPolicy", VecRouter("two-speeds", n_envs=256, seed=0))
 
-Import it from `pull_env.sb3`: it loads Stable-Baselines3, and with it torch, which `import pull_env` must
-not.
+Import it from `pull_env.sb3`: that imports Stable-Baselines3 and torch, which `import pull_env` must not.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ Indices = int | Iterable[int] | None
 
 
 class VecRouter(VecEnv):
-    """`RouterVectorEnv` with the interface of Stable-Baselines3, for its learners and those of sb3-contrib.
+    """`RouterVectorEnv` for Stable-Baselines3 and sb3-contrib.
 
-    Rewards are float32, as the learners expect; the cost in `infos` is float64. Each info holds what that of
-    `RouterEnv` does, without the mask, which `env_method("action_masks")` gives, and `TimeLimit.truncated`;
-    at the end of an episode it is the info of the end, with `terminal_observation`.
+    Rewards are float32, as the learners expect; the cost in `infos` is float64. Each info has the entries of
+    `RouterEnv` and `TimeLimit.truncated`, but no mask, which `env_method("action_masks")` returns; at the end
+    of an episode it is the final info, with `terminal_observation`.
 
-    Seeds are scattered by `spawn_seeds`, so that runs of different seeds share no streams.
+    Seeds come from `spawn_seeds`, so that runs of different seeds share no streams.
     """
 
     def __init__(
@@ -53,8 +52,8 @@ class VecRouter(VecEnv):
             scenario: A preset's name, the path of a TOML file, a mapping, or a `Scenario`.
             n_envs: How many.
             seed: From 0, for the first reset; None: from the operating system.
-            workers: Threads; None: as many as pay.
-            **arguments: Further ones of `RouterEnv`.
+            workers: Threads; None: as many as are worth it.
+            **arguments: Further arguments of `RouterEnv`.
 
         Raises:
             ValueError: An argument is not allowed; the message names it, its value, and what is.
@@ -73,14 +72,17 @@ class VecRouter(VecEnv):
             self.seed(check_argument.whole("seed", seed, 0))
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Set the seeds of the next reset: those of run `seed`, which no other run shares."""
+        """Set the seeds of the next reset: those of run `seed`, shared by no other run."""
         if seed is None:
             seed = int(np.random.randint(2**32, dtype=np.uint64))  # noqa: NPY002  as Stable-Baselines3 does
         self._seeds = [*spawn_seeds(seed, self.num_envs)]
         return self._seeds
 
     def reset(self) -> Observations:
-        """Start an episode of every env; the infos lie in `reset_infos`. Seeds and options are used once."""
+        """Start an episode of every env; infos are in `reset_infos`.
+
+        Seeds and options are used once.
+        """
         for k, (seed, options) in enumerate(zip(self._seeds, self._options, strict=True)):
             self.reset_infos[k] = self.envs.call_one(k, "reset", seed=seed, options=options)[1]
         self._reset_seeds()
@@ -88,25 +90,25 @@ class VecRouter(VecEnv):
         return self.envs.observations()
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
-        """Note the actions, (n_envs,) whole numbers, for `step_wait`."""
+        """Store the actions, (n_envs,) whole numbers, for `step_wait`."""
         self._actions = actions
 
     def step_wait(
         self,
     ) -> tuple[Observations, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]]:
-        """Let every env take its step; an env that ended has begun its next episode."""
+        """Step every env; an env that ended has begun its next episode."""
         observations, rewards, _, dones, infos = self.envs.step(self._actions)
-        told = _as_list(infos)
+        listed = _as_list(infos)
         for k in np.flatnonzero(dones).tolist():
-            self.reset_infos[k] = told[k]
-            told[k] = {name: infos["final_info"][name][k].item() for name in told[k]}
-            told[k]["terminal_observation"] = infos["final_obs"][k]
-        for info, done in zip(told, dones.tolist(), strict=True):
-            info["TimeLimit.truncated"] = done  # the task goes on without end
-        return observations, rewards.astype(np.float32), dones, told
+            self.reset_infos[k] = listed[k]
+            listed[k] = {name: infos["final_info"][name][k].item() for name in listed[k]}
+            listed[k]["terminal_observation"] = infos["final_obs"][k]
+        for info, done in zip(listed, dones.tolist(), strict=True):
+            info["TimeLimit.truncated"] = done  # the task has no end
+        return observations, rewards.astype(np.float32), dones, listed
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Stop the threads."""
         self.envs.close()
 
     def get_images(self) -> list[Any]:
@@ -125,14 +127,14 @@ class VecRouter(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Return what a method of the envs returns."""
+        """Call a method of the envs, and return the results."""
         if method_name == "action_masks" and indices is None:
-            return list(self.envs.action_masks())  # asked for at every step
+            return list(self.envs.action_masks())  # called at every step
         chosen = self._get_indices(indices)
         return [self.envs.call_one(k, method_name, *method_args, **method_kwargs) for k in chosen]
 
     def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: Indices = None) -> list[bool]:
-        """Return False for each env: wrappers of single envs would slow a batch down."""
+        """Return False for each env: wrappers of single envs would slow down a batch."""
         return [False for _ in self._get_indices(indices)]
 
     def _at(self, indices: Indices) -> list[RouterEnv]:

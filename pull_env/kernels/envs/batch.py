@@ -81,7 +81,7 @@ def refusal_of(view: int) -> int:
 
 @kernel
 def count_down(view: int) -> int:
-    """Count the assigned customer; return how many are left, 0 where the episode or a trace ended."""
+    """Count the assigned customer; return how many are left, 0 at the end."""
     observed = view_at(view, 0)
     observed.left = observed.left - 1 if head_of(observed.system).router >= 0 else 0
     return int(observed.left)
