@@ -16,7 +16,8 @@ next arrival) and the loops over it. It builds on
     faults/         slow or lost messages, failing servers; compiled only for runs that need them
     envs/           steps and observations of Gymnasium envs
     prefetch/       fetching memory ahead of its use
-    random.py, heap.py, state.py, compiler/   streams, priority queue, records, decorators
+    state.py, access.py   records and flags; how kernels reach records
+    random.py, heap.py, compiler/   random streams, a priority queue, decorators
 
 A kernel knows a system by one integer, its handle; from it, it reaches every array:
 

@@ -6,24 +6,13 @@ withdraws the message when it no longer is.
 
 from __future__ import annotations
 
+from pull_env.kernels.access import has_flag, head_of, health_of, integer_at, router_of, server_of, slot_cell
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.faults.entry import SEND_REMOVE, START_ANNOUNCEMENT, call_faults
 from pull_env.kernels.messages import contains, delete, store
 from pull_env.kernels.random import LOW, below, bits
 from pull_env.kernels.routing.level_index import count_lowest, pick_lowest
-from pull_env.kernels.state import (
-    CHOOSES_ROUTER,
-    FAULTS,
-    MESSAGE_STREAM,
-    STALE,
-    has_flag,
-    head_of,
-    health_of,
-    integer_at,
-    router_of,
-    server_of,
-    slot_cell,
-)
+from pull_env.kernels.state import CHOOSES_ROUTER, FAULTS, MESSAGE_STREAM, STALE
 
 
 @kernel

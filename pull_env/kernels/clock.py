@@ -17,6 +17,19 @@ from __future__ import annotations
 
 import math
 
+from pull_env.kernels.access import (
+    cell_at,
+    has_flag,
+    head_of,
+    heap_at,
+    integer_at,
+    pool_of,
+    real_at,
+    ring_of,
+    router_of,
+    server_of,
+    work_of,
+)
 from pull_env.kernels.announce import announce
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.faults.entry import PLAN_SERVICE, PROCESS_EVENT, call_faults
@@ -43,17 +56,6 @@ from pull_env.kernels.state import (
     KEEP_OBSERVATION,
     KEEP_QUEUE_INDEX,
     PREFETCH,
-    cell_at,
-    has_flag,
-    head_of,
-    heap_at,
-    integer_at,
-    pool_of,
-    real_at,
-    ring_of,
-    router_of,
-    server_of,
-    work_of,
 )
 
 

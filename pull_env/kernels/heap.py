@@ -6,8 +6,8 @@ is half as deep as with two, and siblings are side by side in memory.
 
 from __future__ import annotations
 
+from pull_env.kernels.access import heap_at
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.state import heap_at
 
 BRANCHES_LOG = 2
 

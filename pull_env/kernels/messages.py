@@ -8,18 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.random import LOW, below, bits
-from pull_env.kernels.routing.level_index import lower_level, raise_level
-from pull_env.kernels.state import (
-    FASTEST,
-    FAULTS,
-    KEEP_AGE,
-    KEEP_OBSERVATION,
-    KEEP_ROUTER_INDEX,
-    OLDEST,
-    POLICY_STREAM,
-    STALE,
+from pull_env.kernels.access import (
     age_of,
     first_slot,
     has_flag,
@@ -32,6 +21,19 @@ from pull_env.kernels.state import (
     router_of,
     server_of,
     slot_cell,
+)
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.random import LOW, below, bits
+from pull_env.kernels.routing.level_index import lower_level, raise_level
+from pull_env.kernels.state import (
+    FASTEST,
+    FAULTS,
+    KEEP_AGE,
+    KEEP_OBSERVATION,
+    KEEP_ROUTER_INDEX,
+    OLDEST,
+    POLICY_STREAM,
+    STALE,
 )
 
 
@@ -61,9 +63,8 @@ def store(system: int, router: int, server: int) -> None:
     holder.held += 1
     if has_flag(system, KEEP_OBSERVATION):
         now = head_of(system).now
-        mine.mean_received = (
-            now if mine.held == 1 else mine.mean_received + (now - mine.mean_received) / mine.held
-        )
+        mean = mine.mean_received
+        mine.mean_received = now if mine.held == 1 else mean + (now - mean) / mine.held
     if has_flag(system, KEEP_AGE):
         append_by_age(system, router, server)
 

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from pull_env.kernels.access import head_of, real_at
 from pull_env.kernels.clock import advance
 from pull_env.kernels.compiler.addresses import records
 from pull_env.kernels.compiler.intrinsics import LANES, copy, load_float32, store_float32
@@ -18,7 +19,7 @@ from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.envs.observe import CHAIN_STEPS, ENTRY_BYTES, flag_at, observe, view_at
 from pull_env.kernels.random import HALF, bits
 from pull_env.kernels.run import route
-from pull_env.kernels.state import POLICY_STREAM, STEP, head_of, real_at
+from pull_env.kernels.state import POLICY_STREAM, STEP
 
 CHAIN_BYTES = CHAIN_STEPS * STEP.itemsize
 
@@ -54,19 +55,11 @@ layer_at, network_at = records(LAYER), records(NETWORK)
 # Source: `ptanh_float` in MathFunctionsImpl.h of Eigen 3.4.
 F = np.float32
 LARGEST = F(7.90531110763549805)
-P0, P1, P2, P3 = (
-    F(4.89352455891786e-03),
-    F(6.37261928875436e-04),
-    F(1.48572235717979e-05),
-    F(5.12229709037114e-08),
-)
+P0, P1 = F(4.89352455891786e-03), F(6.37261928875436e-04)
+P2, P3 = F(1.48572235717979e-05), F(5.12229709037114e-08)
 P4, P5, P6 = F(-8.60467152213735e-11), F(2.00018790482477e-13), F(-2.76076847742355e-16)
-Q0, Q1, Q2, Q3 = (
-    F(4.89352518554385e-03),
-    F(2.26843463243900e-03),
-    F(1.18534705686654e-04),
-    F(1.19825839466702e-06),
-)
+Q0, Q1 = F(4.89352518554385e-03), F(2.26843463243900e-03)
+Q2, Q3 = F(1.18534705686654e-04), F(1.19825839466702e-06)
 ZERO = F(0.0)
 
 
@@ -145,18 +138,10 @@ def multiply_add(source: int, inputs: int, weights: int, biases: int, values: in
     row = outputs * ENTRY_BYTES
     copy(values, biases, row)
     for k in range(0, inputs, LANES):
-        a, b, c, d = (
-            load_float32(source, k),
-            load_float32(source, k + 1),
-            load_float32(source, k + 2),
-            load_float32(source, k + 3),
-        )
-        e, f, g, h = (
-            load_float32(source, k + 4),
-            load_float32(source, k + 5),
-            load_float32(source, k + 6),
-            load_float32(source, k + 7),
-        )
+        a, b = load_float32(source, k), load_float32(source, k + 1)
+        c, d = load_float32(source, k + 2), load_float32(source, k + 3)
+        e, f = load_float32(source, k + 4), load_float32(source, k + 5)
+        g, h = load_float32(source, k + 6), load_float32(source, k + 7)
         first = weights + k * row
         for out in range(outputs):
             total = load_float32(values, out) + a * load_float32(first, out)

@@ -14,14 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.state import (
-    MESSAGE_STREAM,
-    PREFETCH,
-    RATE,
+from pull_env.kernels.access import (
     RING_BYTES,
-    RING_SIZE,
-    STREAMS,
     has_flag,
     head_of,
     number_at,
@@ -30,6 +24,8 @@ from pull_env.kernels.state import (
     router_at,
     stream_of,
 )
+from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.state import MESSAGE_STREAM, PREFETCH, RATE, RING_SIZE, STREAMS
 
 U = np.uint64
 LOW = U(0xFFFFFFFF)
@@ -136,9 +132,7 @@ def pool_of_service(system: int, half: np.uint64) -> Any:
     head = head_of(system)
     pool: Any = np.int64(half >= pool_at(head.pools, 0).cumulative_threshold)
     for j in range(1, head.J - 1):  # one or two pools need no loop, which would be vectorised
-        pool += (
-            half >= pool_at(head.pools, j).cumulative_threshold
-        )  # a sum, as where it ends could not be foreseen
+        pool += half >= pool_at(head.pools, j).cumulative_threshold  # no early end: unpredictable
     return pool
 
 

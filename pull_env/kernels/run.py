@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pull_env.kernels.access import has_flag, head_of, list_of, pool_of, router_of, server_of, step_at
 from pull_env.kernels.announce import end_message, receive
 from pull_env.kernels.clock import admit, advance
 from pull_env.kernels.compiler.jit import entry, kernel
@@ -19,13 +20,6 @@ from pull_env.kernels.state import (
     MESSAGE_STREAM,
     POLICY_STREAM,
     PREFETCH,
-    has_flag,
-    head_of,
-    list_of,
-    pool_of,
-    router_of,
-    server_of,
-    step_at,
 )
 from pull_env.kernels.statistics import count_accepted
 

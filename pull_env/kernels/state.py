@@ -1,7 +1,7 @@
 """The state of a system: constants, flags, and the records in its arrays.
 
 There are few arrays, of records, so that what one event touches is close together in memory. The folder's
-docstring shows how a handle leads to them; the kernels at the end of this file do that.
+docstring shows how a handle leads to them, and `access.py` has the kernels that do.
 A handle is one word: passing all arrays as a tuple would pass 150 words, and ran four times slower. Flags in
 the handle let a loop that fixes them be compiled without the code they rule out (`run.rollout_plain`).
 
@@ -14,9 +14,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
-from pull_env.kernels.compiler.addresses import elements, records, tagged
-from pull_env.kernels.compiler.jit import kernel
 
 UNLIMITED = 2**31 - 1  # buffer of a server without a limit
 SHORT_BINS = 64  # bins of the histogram of waits kept close to what every event touches
@@ -210,7 +207,7 @@ LIST = np.dtype(  # what a router holds and knows of a pool
         ("oldest", np.int32),  # ends of the chain by age, see `message_id`; -1: none
         ("newest", np.int32),
         ("cycle", np.int32),  # weighted round robin: next server, counted from the pool's start
-        ("best_entry", np.int32),  # entry of the best remembered server: see `memory.look_back`
+        ("best_entry", np.int32),  # entry of the best remembered server: see `memory.refresh_best`
         ("best_queue", np.int32),  # its remembered queue length
         ("best_time", np.float64),  # when that was learned
         ("credit", np.float64),  # weighted round robin: capacity owed to the pool
@@ -276,9 +273,8 @@ EVENT = np.dtype(  # other than arrivals and departures
         ("number", np.int64),  # of the announcement, or of the restart
     ]
 )
-PULL_ARRIVES, REMOVE_ARRIVES, PULL_REPEATS, SERVER_SWITCHES, POOL_OPENS, POOL_CLOSES, ROUTER_RESTARTS = range(
-    7
-)
+PULL_ARRIVES, REMOVE_ARRIVES, PULL_REPEATS = range(3)  # kinds of EVENT
+SERVER_SWITCHES, POOL_OPENS, POOL_CLOSES, ROUTER_RESTARTS = range(3, 7)
 CUSTOMERS_WAIT, CUSTOMERS_LOST, CUSTOMERS_RESTART = range(3)  # if their server fails
 
 
@@ -310,7 +306,6 @@ TAKE, RECALL, SEND, PROBE, INSPECT, CYCLE, LAST, LOOKUP, SEARCH = range(9)
 UNIFORM, RATE = range(2)
 RANDOM, OLDEST, FASTEST = range(3)
 BY_QUEUE, BY_DELAY, BY_QUEUE_THEN_SPEED, BY_WORK = range(4)
-SERVER_BYTES, SLOT_OFFSET = SERVER.itemsize, SERVER.fields["slot"][1]  # type: ignore[index]
 
 # Arrays of plain numbers are read as records with one field.
 INTEGER = np.dtype([("value", np.int32)])
@@ -329,104 +324,3 @@ INDEX = np.dtype(
         ("levels", np.int64),
     ]
 )
-
-# Access to records: `x_at(address, k)` by the address of an array, `x_of(system, k)` by a system's handle.
-pool_at, router_at, list_at = records(POOL), records(ROUTER), records(LIST)
-step_at, cell_at, event_at = records(STEP), records(CELL), records(EVENT)
-stream_at, index_at = records(STREAM), records(INDEX)
-integer_at, count_at, real_at = records(INTEGER), records(COUNT), records(REAL)
-number_at = records(NUMBER)
-head_of = tagged(HEAD, ADDRESS_BITS)
-pool_of = elements(HEAD, ADDRESS_BITS, "pools", POOL)
-server_of = elements(HEAD, ADDRESS_BITS, "servers", SERVER)
-router_of = elements(HEAD, ADDRESS_BITS, "routers", ROUTER)
-age_of = elements(HEAD, ADDRESS_BITS, "ages", AGE)  # of a pull-message: router x head.apart + server
-work_of = elements(HEAD, ADDRESS_BITS, "work", WORK)
-probed_of = elements(HEAD, ADDRESS_BITS, "probed", INTEGER)  # k-th server probed for the current customer
-condition_of = elements(HEAD, ADDRESS_BITS, "conditions", CONDITION)
-health_of = elements(HEAD, ADDRESS_BITS, "health", HEALTH)
-ring_of = elements(HEAD, ADDRESS_BITS, "rings", RING)
-unanswered_of = elements(HEAD, ADDRESS_BITS, "unanswered", INTEGER)  # 1: it did not answer
-heap_at, history_at, drain_at = records(HEAP), records(HISTORY), records(DRAIN)
-RING_BYTES = RING.itemsize
-HISTORY_BYTES, QUEUES_OFFSET = HISTORY.itemsize, HISTORY.fields["queues"][1]  # type: ignore[index]
-
-
-@kernel
-def has_flag(system: int, flags: int) -> bool:
-    """Return whether the run has any of `flags`; reads no memory."""
-    return (system >> ADDRESS_BITS) & flags != 0
-
-
-@kernel
-def stream_of(system: int, which: int) -> Any:
-    """Return the words of a random stream."""
-    return stream_at((system & ADDRESS) + FIRST_STREAM, which)
-
-
-@kernel
-def list_of(system: int, router: int, pool: int) -> Any:
-    """Return what a router holds and knows of a pool, a LIST."""
-    head = head_of(system)
-    return list_at(head.lists, router * head.J + pool)
-
-
-@kernel
-def message_id(system: int, router: int, server: int) -> int:
-    """Return the id of the message of `server` at `router`, an index of `ages`.
-
-    Without stale messages a server has one message at most, and its number is enough.
-    """
-    return router * head_of(system).n + server if has_flag(system, STALE | FAULTS) else server
-
-
-@kernel
-def slot_cell(system: int, router: int, server: int) -> Any:
-    """Return the cell that holds the slot of the message of `server` at `router`.
-
-    It is a field of the server, in the cache line that is needed anyway; where messages may be stale, an item
-    of `messages`.
-    """
-    head = head_of(system)
-    if has_flag(system, STALE | FAULTS):
-        return integer_at(head.messages, router * head.n + server)
-    return integer_at(head.servers + server * SERVER_BYTES + SLOT_OFFSET, 0)
-
-
-@kernel
-def first_slot(system: int, router: int, pool: int) -> int:
-    """Return the index in `slots` of the first message of `pool` at `router`."""
-    return int(router * head_of(system).n + pool_of(system, pool).start)
-
-
-@kernel
-def held_server_cell(system: int, router: int, pool: int, k: int) -> Any:
-    """Return the cell of the server of the k-th message from `pool` at `router`."""
-    return integer_at(head_of(system).slots, first_slot(system, router, pool) + k)
-
-
-@kernel
-def memory_of(system: int, router: int, group: int) -> int:
-    """Return the address of what a router remembers of a group: see `memory_row`."""
-    head = head_of(system)
-    return head.memory + (router * head.G + group) * head.M * PLACE_BYTES
-
-
-@kernel
-def history_of(system: int, router: int, pool: int) -> Any:
-    """Return the recent answers of a pool to a router, a HISTORY."""
-    head = head_of(system)
-    return history_at(head.histories, router * head.J + pool)
-
-
-@kernel
-def answer_of(system: int, router: int, pool: int, k: int) -> Any:
-    """Return the cell of the k-th answer kept in a HISTORY."""
-    head = head_of(system)
-    return integer_at(head.histories + (router * head.J + pool) * HISTORY_BYTES + QUEUES_OFFSET, k)
-
-
-@kernel
-def group_of(system: int, pool: int) -> int:
-    """Return the group of a router's memory that has the servers of `pool`."""
-    return pool if head_of(system).G > 1 else 0

@@ -9,17 +9,9 @@ from __future__ import annotations
 
 import math
 
+from pull_env.kernels.access import count_at, has_flag, head_of, pool_of
 from pull_env.kernels.compiler.jit import entry, kernel
-from pull_env.kernels.state import (
-    CALENDAR,
-    SHORT_BINS,
-    WAIT_BINS_PER_OCTAVE,
-    WAIT_OCTAVES,
-    count_at,
-    has_flag,
-    head_of,
-    pool_of,
-)
+from pull_env.kernels.state import CALENDAR, SHORT_BINS, WAIT_BINS_PER_OCTAVE, WAIT_OCTAVES
 
 FIRST_OCTAVE = WAIT_OCTAVES[0]
 BINS = (WAIT_OCTAVES[1] - WAIT_OCTAVES[0]) * WAIT_BINS_PER_OCTAVE + 1

@@ -115,7 +115,8 @@ class Search:
     The router asks at random in the pool of least reservation wait, and stops when an answer promises that or
     less. The reservation wait of a pool solves 2 x price of a message = price of a unit of wait x E[(itself -
     W)+], W being what the next answer would promise, by the law of the last answers of this pool to the
-    router (`kernels.answers`). The first server is drawn from all by rate, so that no pool is forgotten.
+    router (`kernels.routing.probe_answers`). The first server is drawn from all by rate, so that no pool is
+    forgotten.
 
     Source: M. L. Weitzman, "Optimal search for the best alternative", Econometrica 47 (1979), 641-654, where
     laws are known, and each stands for one alternative.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pull_env.kernels.access import count_at, has_flag, head_of, real_at
 from pull_env.kernels.compiler.addresses import records
 from pull_env.kernels.compiler.intrinsics import copy
 from pull_env.kernels.compiler.jit import entry, kernel
@@ -17,15 +18,7 @@ from pull_env.kernels.prefetch.batches import (
     prefetch_state,
 )
 from pull_env.kernels.run import observe_current, transition
-from pull_env.kernels.state import (
-    ALWAYS_BYTES,
-    CALENDAR,
-    STEP,
-    count_at,
-    has_flag,
-    head_of,
-    real_at,
-)
+from pull_env.kernels.state import ALWAYS_BYTES, CALENDAR, STEP
 
 NUMBERS, NUMBER_BYTES = 6, 8  # per env in an answer, besides observation, mask and flags
 ENDED, NEEDS_FEED = -1, -2  # why an env did not advance
@@ -37,10 +30,7 @@ BATCH = np.dtype(
         # addresses
         ("views", np.int64),  # (envs,) VIEW
         ("actions", np.int64),  # (envs,) int64
-        (
-            "left",
-            np.int64,
-        ),  # (envs,) int64  customers to the end of each episode, or what `step_env` returned
+        ("left", np.int64),  # (envs,) int64  customers left to each episode, or what `step_env` returned
         ("observations", np.int64),  # (envs, entries) float32, those of the views
         ("masks", np.int64),  # (envs, size) int8, those of the views
         # constants

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from pull_env.kernels.access import head_of, list_of, real_at
 from pull_env.kernels.compiler.addresses import records
 from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.envs.observe import CHAIN_STEPS, entry_at, flag_at, observe, outcome_at, view_at
 from pull_env.kernels.random import HALF, bits
 from pull_env.kernels.run import observe_current, transition
-from pull_env.kernels.state import POLICY_STREAM, STEP, head_of, list_of, real_at
+from pull_env.kernels.state import POLICY_STREAM, STEP
 
 CHAIN_BYTES = CHAIN_STEPS * STEP.itemsize
 
@@ -117,9 +118,8 @@ def add_observation(system: int, router: int, view: int, control: int) -> None:
     for k in range(record.entries):
         real_at(record.observation_sums, first + k).value += entry_at(view_at(view, 0).observation, k).value
     for pool in range(J):
-        real_at(record.observation_sums, first + record.entries + pool).value += (
-            list_of(system, router, pool).held > 0
-        )
+        total = real_at(record.observation_sums, first + record.entries + pool)
+        total.value += list_of(system, router, pool).held > 0
     account_at(record.accounts, router).observations += 1
 
 

@@ -5,12 +5,13 @@ Layout of the observation: four blocks of n entries: queue lengths, rates, buffe
 
 from __future__ import annotations
 
+from pull_env.kernels.access import has_flag, head_of, pool_of, server_of, slot_cell
 from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.envs.batch import count_down, refusal_of
 from pull_env.kernels.envs.observe import flag_at, saturate, view_at, write, write_router_and_time
 from pull_env.kernels.faults.server_health import is_open
 from pull_env.kernels.run import assign, complete_step, messages_sent
-from pull_env.kernels.state import FAULTS, STALE, has_flag, head_of, pool_of, server_of, slot_cell
+from pull_env.kernels.state import FAULTS, STALE
 
 SERVER_ENTRIES = 4
 

@@ -12,16 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pull_env.kernels.access import head_of, pool_of, real_at, router_of
 from pull_env.kernels.compiler.addresses import records
 from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.routing.level_index import count_above
 from pull_env.kernels.routing.memory import refresh_best
-from pull_env.kernels.state import (
-    head_of,
-    pool_of,
-    real_at,
-    router_of,
-)
 
 POOL_ENTRIES, ROUTER_ENTRIES = 9, 4
 POOL_CONSTANTS = 3  # the first entries of a pool
@@ -37,10 +32,7 @@ VIEW = np.dtype(
         ("outcome", np.int64),  # (1,) OUTCOME
         ("chains", np.int64),  # (actions, CHAIN_STEPS) STEP
         ("conditional", np.int64),  # (conditional_count,) CONDITIONAL_ACTION
-        (
-            "nominal_gaps",
-            np.int64,
-        ),  # (R,) float64  nominal mean time steps between a router's arrivals
+        ("nominal_gaps", np.int64),  # (R,) float64  nominal mean time steps between arrivals
         ("pool_scalings", np.int64),  # (J,) POOL_SCALING
         # constants
         ("actions", np.int64),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from pull_env.kernels.access import event_at, head_of, pool_of, server_of
 from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.faults.entry import (
     BEST_OPEN_SERVER,
@@ -36,10 +37,6 @@ from pull_env.kernels.state import (
     PULL_REPEATS,
     REMOVE_ARRIVES,
     SERVER_SWITCHES,
-    event_at,
-    head_of,
-    pool_of,
-    server_of,
 )
 
 
@@ -112,6 +109,5 @@ def server_merit(system: int, server: int, rank: int) -> tuple[float, float]:
     rate = pool_of(system, server_of(system, server).pool).rate
     if rank == BY_WORK:
         return work_left(system, server), 0.0
-    return rank_value(
-        server_of(system, server).queue, rate, rank
-    ), rate if rank == BY_QUEUE_THEN_SPEED else 0.0
+    value = rank_value(server_of(system, server).queue, rate, rank)
+    return value, rate if rank == BY_QUEUE_THEN_SPEED else 0.0

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
+from pull_env.kernels.access import event_at, head_of, heap_at
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.heap import pop, push
-from pull_env.kernels.state import event_at, head_of, heap_at
 
 CELL_BITS = 24  # at most 2^24 events may be pending, and 2^39 be scheduled
 

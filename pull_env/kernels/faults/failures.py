@@ -4,6 +4,19 @@ from __future__ import annotations
 
 import math
 
+from pull_env.kernels.access import (
+    condition_of,
+    drain_at,
+    has_flag,
+    head_of,
+    health_of,
+    held_server_cell,
+    history_of,
+    list_of,
+    pool_of,
+    router_of,
+    server_of,
+)
 from pull_env.kernels.announce import announce, end_announcement, withdraw
 from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.faults.events import schedule
@@ -20,17 +33,6 @@ from pull_env.kernels.state import (
     ROUTER_RESTARTS,
     SERVER_SWITCHES,
     STALE,
-    condition_of,
-    drain_at,
-    has_flag,
-    head_of,
-    health_of,
-    held_server_cell,
-    history_of,
-    list_of,
-    pool_of,
-    router_of,
-    server_of,
 )
 
 

@@ -10,21 +10,13 @@ import math
 
 import numpy as np
 
+from pull_env.kernels.access import head_of, health_of, server_of, slot_cell
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.faults.events import schedule
 from pull_env.kernels.faults.server_health import is_open
 from pull_env.kernels.messages import delete, store
 from pull_env.kernels.random import HALF, LOW, bits
-from pull_env.kernels.state import (
-    DELAY_STREAM,
-    PULL_ARRIVES,
-    PULL_REPEATS,
-    REMOVE_ARRIVES,
-    head_of,
-    health_of,
-    server_of,
-    slot_cell,
-)
+from pull_env.kernels.state import DELAY_STREAM, PULL_ARRIVES, PULL_REPEATS, REMOVE_ARRIVES
 
 UNIT = 2.0**-32
 

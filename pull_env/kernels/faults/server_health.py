@@ -10,17 +10,9 @@ import math
 
 import numpy as np
 
+from pull_env.kernels.access import condition_of, head_of, health_of, pool_of, server_of, work_of
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.state import (
-    CUSTOMERS_LOST,
-    CUSTOMERS_RESTART,
-    condition_of,
-    head_of,
-    health_of,
-    pool_of,
-    server_of,
-    work_of,
-)
+from pull_env.kernels.state import CUSTOMERS_LOST, CUSTOMERS_RESTART
 
 FAILURES, SLOWNESS, RESTARTS = range(3)  # processes of alternating periods, numbered from 0
 PROCESSES = 3
@@ -82,10 +74,9 @@ def plan_service(system: int, server: int, queue: int) -> float:
     """
     head, health = head_of(system), health_of(system, server)
     starts = head.now if queue == 0 else work_of(system, server).work_end
-    service = (
-        service_duration(system, server, starts, head.size) if starts < loss_time(system, server) else 0.0
-    )
-    head.doomed = starts >= loss_time(system, server) or service == math.inf
+    lost_at = loss_time(system, server)
+    service = service_duration(system, server, starts, head.size) if starts < lost_at else 0.0
+    head.doomed = starts >= lost_at or service == math.inf
     if head.doomed:
         head.lost_customers += 1
         starts = min(starts, health.period_end)
@@ -97,9 +88,8 @@ def plan_service(system: int, server: int, queue: int) -> float:
 @kernel
 def loss_time(system: int, server: int) -> float:
     """Return when the customers now at `server` will be lost with it; inf: never."""
-    return (
-        health_of(system, server).period_end if head_of(system).failure_fate == CUSTOMERS_LOST else math.inf
-    )
+    lost = head_of(system).failure_fate == CUSTOMERS_LOST
+    return health_of(system, server).period_end if lost else math.inf
 
 
 @kernel
@@ -131,11 +121,7 @@ def service_duration(system: int, server: int, starts: float, need: float) -> fl
         if end >= loss_time(system, server):
             return math.inf
         left -= speed * (end - now) if up else 0.0
-        if (
-            head.failure_fate == CUSTOMERS_RESTART
-            and up
-            and end == health.work_period_end
-            and tries < MOST_TRIES
-        ):
+        interrupted = up and end == health.work_period_end
+        if interrupted and head.failure_fate == CUSTOMERS_RESTART and tries < MOST_TRIES:
             left, tries = need, tries + 1
         now = end

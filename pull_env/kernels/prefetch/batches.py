@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pull_env.kernels.access import head_of, memory_of, pool_of, step_at
 from pull_env.kernels.compiler.intrinsics import prefetch, prefetch_far
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.messages import kth_slot, messages_held
@@ -25,10 +26,6 @@ from pull_env.kernels.state import (
     ROUTER,
     SERVER,
     TAKE,
-    head_of,
-    memory_of,
-    pool_of,
-    step_at,
 )
 
 POOL_BYTES, ROUTER_BYTES, LIST_BYTES = POOL.itemsize, ROUTER.itemsize, LIST.itemsize

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pull_env.kernels.access import SERVER_BYTES, head_of, integer_at, pool_of, ring_of
 from pull_env.kernels.compiler.intrinsics import prefetch
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.messages import chosen_slot
@@ -23,18 +24,7 @@ from pull_env.kernels.random import (
     rewind,
     ring_cell,
 )
-from pull_env.kernels.state import (
-    ARRIVAL_STREAM,
-    COMING_ARRIVALS,
-    INTEGER,
-    POLICY_STREAM,
-    RING_SIZE,
-    SERVER_BYTES,
-    head_of,
-    integer_at,
-    pool_of,
-    ring_of,
-)
+from pull_env.kernels.state import ARRIVAL_STREAM, COMING_ARRIVALS, INTEGER, POLICY_STREAM, RING_SIZE
 
 # How many arrivals ahead a message is fetched, and its server. The number of messages held changes meanwhile,
 # and with it which one is taken: so neither is fetched earlier than necessary.

@@ -7,8 +7,8 @@ kept count as the last. An index is known by the address of its INDEX record.
 
 from __future__ import annotations
 
+from pull_env.kernels.access import count_at, index_at, integer_at
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.state import count_at, index_at, integer_at
 
 
 @kernel

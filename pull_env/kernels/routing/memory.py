@@ -12,6 +12,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pull_env.kernels.access import (
+    group_of,
+    has_flag,
+    head_of,
+    integer_at,
+    list_of,
+    memory_of,
+    pool_of,
+    real_at,
+    server_of,
+)
 from pull_env.kernels.compiler.intrinsics import (
     ALL_LANES,
     LANES,
@@ -23,21 +34,7 @@ from pull_env.kernels.compiler.intrinsics import (
     min_64,
 )
 from pull_env.kernels.compiler.jit import kernel
-from pull_env.kernels.state import (
-    COMPLETE,
-    KEEP_MEMORY,
-    KEEP_OBSERVATION,
-    UNLIMITED,
-    group_of,
-    has_flag,
-    head_of,
-    integer_at,
-    list_of,
-    memory_of,
-    pool_of,
-    real_at,
-    server_of,
-)
+from pull_env.kernels.state import COMPLETE, KEEP_MEMORY, KEEP_OBSERVATION, UNLIMITED
 
 INT_BYTES, FLOAT_BYTES = 4, 8  # of a server or a queue length, and of a time
 LATEST = (1 << 63) - 1

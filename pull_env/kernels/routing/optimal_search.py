@@ -9,22 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pull_env.kernels.access import has_flag, head_of, history_of, pool_of, probed_of, server_of
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.faults.entry import PROBE_SERVER, call_faults
 from pull_env.kernels.messages import contains
 from pull_env.kernels.random import bits, pick_server
 from pull_env.kernels.routing.probe_answers import record_answer
-from pull_env.kernels.state import (
-    FAULTS,
-    POLICY_STREAM,
-    RATE,
-    has_flag,
-    head_of,
-    history_of,
-    pool_of,
-    probed_of,
-    server_of,
-)
+from pull_env.kernels.state import FAULTS, POLICY_STREAM, RATE
 
 
 @kernel

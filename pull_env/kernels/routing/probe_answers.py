@@ -10,20 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pull_env.kernels.access import answer_of, has_flag, history_of, list_of, pool_of, server_of
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.routing.memory import remember
-from pull_env.kernels.state import (
-    HISTORY_LENGTH,
-    KEEP_HISTORY,
-    KEEP_MEMORY,
-    KEEP_OBSERVATION,
-    answer_of,
-    has_flag,
-    history_of,
-    list_of,
-    pool_of,
-    server_of,
-)
+from pull_env.kernels.state import HISTORY_LENGTH, KEEP_HISTORY, KEEP_MEMORY, KEEP_OBSERVATION
 
 RECENT = 1 / 16  # weight of the latest value in a router's running means
 

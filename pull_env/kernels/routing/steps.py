@@ -8,6 +8,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pull_env.kernels.access import (
+    has_flag,
+    head_of,
+    integer_at,
+    list_of,
+    memory_of,
+    pool_of,
+    probed_of,
+    router_of,
+    server_of,
+    unanswered_of,
+    work_of,
+)
 from pull_env.kernels.compiler.jit import kernel
 from pull_env.kernels.faults.entry import BEST_OPEN_SERVER, PROBE_SERVER, call_faults
 from pull_env.kernels.messages import choose_message, contains, delete
@@ -39,17 +52,6 @@ from pull_env.kernels.state import (
     SEND,
     STALE,
     TAKE,
-    has_flag,
-    head_of,
-    integer_at,
-    list_of,
-    memory_of,
-    pool_of,
-    probed_of,
-    router_of,
-    server_of,
-    unanswered_of,
-    work_of,
 )
 
 

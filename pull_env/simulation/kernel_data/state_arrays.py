@@ -20,7 +20,7 @@ LINE = 64  # bytes of a cache line
 
 @dataclass
 class LevelIndex(LinkedRecord):
-    """Items sorted by level, as `kernels.index` keeps them; see INDEX in `kernels.state`."""
+    """Items sorted by level, as `kernels.routing.level_index` keeps them; see INDEX in `kernels.state`."""
 
     record: Array  # (1,) INDEX
     lowest: Array  # (groups,) int64

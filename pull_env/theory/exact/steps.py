@@ -1,4 +1,4 @@
-"""The steps of a policy as functions from a state to a distribution, the twins of `kernels.steps`.
+"""The steps of a policy as functions from a state to a distribution, the twins of `kernels.routing.steps`.
 
 Each takes a system, a state, the router with a customer at hand, and the step's declaration. It returns the
 servers that may be chosen, at what probability and after how many probes, with what the router knows
