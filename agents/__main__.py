@@ -6,7 +6,6 @@ Flags mean the same everywhere: `--scenario` a preset or a TOML file, `--policy`
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -14,6 +13,7 @@ from importlib import import_module
 import tyro
 
 from pull_env.reporting.console import exit_status
+from pull_env.scenario.validation import one_of
 
 VERBS = {  # module, which has `Args` and `run`; what it does
     "train": ("agents.training.train", "train a router by PPO, MaskablePPO, DQN or QR-DQN"),
@@ -45,8 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if words else 2
     verb = words.pop(0)
     if verb not in VERBS:
-        near = difflib.get_close_matches(verb, VERBS, 1, 0.0)[0]
-        print(f"error: verb is {verb!r}: did you mean {near}? Known: {', '.join(VERBS)}", file=sys.stderr)
+        print(f"error: verb is {verb!r}: {one_of(verb, VERBS)}", file=sys.stderr)
         return 2
     module = import_module(VERBS[verb][0])
     args = tyro.cli(module.Args, prog=f"python -m agents {verb}", description=module.__doc__, args=words)

@@ -34,6 +34,7 @@ from pull_env.reporting.console import command_line
 from pull_env.reporting.rows import machine, versions, write_rows
 from pull_env.reporting.run_folder import CURVE, TRAINING, choose_folder, plain_arguments, write_json
 from pull_env.scenario.scenario import Scenario
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.seeds import spawn_seeds
 
@@ -125,7 +126,7 @@ def check(args: Args) -> None:
     """
     check_limits(args, {"systems": 2, "held_out": 1, "batch": 1, "validation_systems": 2})
     if args.held_out >= args.systems:
-        raise ValueError(f"held_out is {args.held_out}: it must be less than systems, {args.systems}")
+        raise check_argument.refusal("held_out", args.held_out, f"less than systems, {args.systems}")
 
 
 def learn(args: Args, folder: Path) -> GeneralRouter:

@@ -44,6 +44,7 @@ from pull_env.reporting.run_folder import (
     write_json,
 )
 from pull_env.scenario.scenario import Scenario, load_scenario
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.policy_runner import check_fit
 from pull_env.simulation.progress import Report, progress_bar
 from pull_env.simulation.results import Result
@@ -272,8 +273,7 @@ def check(args: Args) -> None:
     least = {"customers": 1, "warmup": 0, "replications": 1}
     least |= {"validation_customers": 1, "validation_warmup": 0, "score_customers": 0}
     check_limits(args, least)
-    if any(units < 1 for units in args.hidden):
-        raise ValueError(f"hidden is {args.hidden}: it must be whole numbers from 1")
+    check_argument.each("hidden", args.hidden, check_argument.whole, least=1)
 
 
 def check_limits(args: Any, least: Mapping[str, int]) -> None:
@@ -283,12 +283,8 @@ def check_limits(args: Any, least: Mapping[str, int]) -> None:
         ValueError: One is not allowed; the message names it.
     """
     for name, low in {"seed": 0, "population": 2, "every": 1, **least}.items():
-        if getattr(args, name) < low:
-            raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
+        check_argument.whole(name, getattr(args, name), low)
     for name in ("generations", "workers"):
-        value = getattr(args, name)
-        if value is not None and not 1 <= value <= MOST_GENERATIONS:
-            raise ValueError(f"{name} is {value}: it must be a whole number from 1 to {MOST_GENERATIONS}")
+        check_argument.optional(check_argument.whole, name, getattr(args, name), 1, MOST_GENERATIONS)
     for name in ("minutes", "spread"):
-        if not 0 < getattr(args, name) < math.inf:
-            raise ValueError(f"{name} is {getattr(args, name)}: it must be a positive number")
+        check_argument.positive(name, getattr(args, name))

@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from agents.training.action_set import steps_beside, with_other_counts, with_takes_by_pool
 from pull_env.policy.catalog import default_catalog
-from pull_env.policy.policy import Announce, Network, Policy, PolicyError, Probe, Step, Take
+from pull_env.policy.policy import Announce, Network, Policy, Probe, Step, Take
+from pull_env.policy.steps import check_policy
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.kernel_data.view import local_size, observation_names, pool_entries
 
@@ -38,9 +39,8 @@ def rule_networks(scenario: Scenario, hidden: tuple[int, ...], seed: int) -> Ite
         PolicyError: There is more than one hidden layer, or it is too narrow to tell the pools apart.
     """
     if len(hidden) > 1 or (hidden and hidden[0] < len(scenario.pools)):
-        raise PolicyError(
-            f"hidden is {hidden}: it must be nothing, or one layer of {len(scenario.pools)} units or more"
-        )
+        allowed = f"nothing, or one layer of {len(scenario.pools)} units or more"
+        raise check_policy.refusal("hidden", hidden, allowed)
     catalog = default_catalog(scenario)
     for take_first in (True, False):
         for action, step in enumerate(catalog):
@@ -92,7 +92,7 @@ def chain_network(policy: Policy, scenario: Scenario, hidden: tuple[int, ...], s
         PolicyError: There is more than one hidden layer.
     """
     if len(hidden) > 1:
-        raise PolicyError(f"hidden is {hidden}: it must be nothing, or one layer")
+        raise check_policy.refusal("hidden", hidden, "nothing, or one layer")
     own = with_takes_by_pool(policy.steps, scenario)
     catalog = tuple(dict.fromkeys((*own, *steps_beside(own, scenario))))
     biases = np.full(len(catalog), -NEXT_STEP)
@@ -156,6 +156,5 @@ def entry_mask(scenario: Scenario, names: tuple[str, ...]) -> npt.NDArray[np.boo
     """
     known = [name.split(": ")[1] for name in observation_names(scenario)]
     for name in names:
-        if name not in known:
-            raise PolicyError(f"sees holds {name!r}: it must be one of {', '.join(dict.fromkeys(known))}")
+        check_policy.choice("sees", name, dict.fromkeys(known))
     return np.array([name in names for name in known])

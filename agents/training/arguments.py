@@ -19,6 +19,7 @@ from pull_env.reporting.console import command_line
 from pull_env.reporting.rows import versions
 from pull_env.reporting.run_folder import plain_arguments
 from pull_env.scenario.scenario import load_scenario
+from pull_env.scenario.validation import check_argument
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,7 @@ def check(args: Args) -> Args:
     scenario = load_scenario(args.scenario)
     least = {"seed": 0, "evaluations": 1, "evaluation_customers": 1, "score_customers": 0}
     for name, low in least.items():
-        if getattr(args, name) < low:
-            raise ValueError(f"{name} is {getattr(args, name)}: it must be a whole number from {low}")
+        check_argument.whole(name, getattr(args, name), low)
     learn = resolve(args.algo, scenario.name, args.learn, args.hyperparams)
     args = dataclasses.replace(args, learn=learn)
     if learn.start is not None and learn.start != "none":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any, Literal
 import yaml
 
 from agents.training.algorithms import ACTOR_CRITIC, Algorithm
+from pull_env.scenario.validation import check_argument, one_of
 
 FOLDER = Path(__file__).parents[1] / "hyperparams"
 DEFAULT = "default"
@@ -176,23 +175,23 @@ def check(given: Hyperparameters, place: str = "") -> None:
         ValueError: One is not; the message names it, its value and what is allowed.
     """
     for name, value in given.given().items():
+        where = f"{place}{name}"
         if name in LEAST:
-            right, allowed = _is_whole(value, LEAST[name]), f"a whole number from {LEAST[name]}"
+            check_argument.whole(where, value, LEAST[name])
         elif name in SHARES:
-            right, allowed = _is_number(value) and 0 <= value <= 1, "a number from 0 to 1"
+            check_argument.number(where, value, least=0.0, most=1.0)
         elif name in POSITIVE:
-            right, allowed = _is_number(value) and value > 0, "a positive number, such as 3.0e-4"
+            if isinstance(value, str):  # YAML reads 3e-4 as text
+                raise check_argument.refusal(where, value, "a positive number, such as 3.0e-4")
+            check_argument.positive(where, value)
         elif name in ONE_OF:
-            right, allowed = value in ONE_OF[name], " or ".join(ONE_OF[name])
+            check_argument.choice(where, value, ONE_OF[name])
         elif name == "layers":
-            right = isinstance(value, tuple) and bool(value) and all(_is_whole(size, 1) for size in value)
-            allowed = "a list of whole numbers from 1"
+            check_argument.each(where, value, check_argument.whole, least=1, empty=False)
         elif name == "start":
-            right, allowed = isinstance(value, str), "a policy's name, the path of a TOML file, or none"
+            check_argument.text(where, value)
         else:
-            right, allowed = _is_number(value) and value >= 0, "a number from 0"
-        if not right:
-            raise ValueError(f"{place}{name} is {value}: it must be {allowed}")
+            check_argument.non_negative(where, value)
 
 
 def _read_sections(path: Path) -> dict[str, Mapping[str, Any]]:
@@ -213,15 +212,4 @@ def _refuse_unknown(given: Mapping[Any, Any], algorithm: Algorithm, place: str) 
     names = known(algorithm)
     for name in given:
         if name not in names:
-            near = difflib.get_close_matches(str(name), names, 1, 0.0)[0]
-            raise ValueError(
-                f"{place}{name} is unknown to {algorithm}: did you mean {near}? Known: {', '.join(names)}"
-            )
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+            raise ValueError(f"{place}{name} is unknown to {algorithm}: {one_of(name, names)}")

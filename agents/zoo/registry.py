@@ -21,6 +21,7 @@ from pull_env.policy.policy import Policy, load_policy, save_policy
 from pull_env.reporting.rows import machine
 from pull_env.reporting.run_folder import CONFIGURATION, CURVE, POLICY, START, TRAINING
 from pull_env.scenario.scenario import Scenario, load_scenario
+from pull_env.scenario.validation import check_argument
 
 SHELF = Path(__file__).with_name("trained")
 BEST = "best.json"
@@ -69,8 +70,7 @@ def load_trained(name: str) -> Trained:
     Raises:
         ValueError: There is none of this name.
     """
-    if name not in trained_names():
-        raise ValueError(f"name is {name!r}: it must be one of {', '.join(trained_names())}")
+    check_argument.choice("name", name, trained_names())
     training = json.loads((SHELF / name / TRAINING).read_text(encoding="utf-8"))
     return Trained(name, load_policy(SHELF / name / POLICY), training)
 

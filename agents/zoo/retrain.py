@@ -22,7 +22,7 @@ from agents.general.router import GENERAL, load
 from agents.training.commands import ROOT, arguments_of
 from agents.zoo.registry import digest, load_trained
 from pull_env.policy.policy import load_policy
-from pull_env.reporting.run_folder import POLICY, TRAINING
+from pull_env.reporting.run_folder import POLICY, TRAINING, choose_folder
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,8 @@ def run(args: Args) -> int:
     Raises:
         ValueError: There is no such router, or its folder exists already.
     """
-    training, now = training_of(args.name), datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
-    folder = args.out or Path("runs") / f"again-{args.name}-{now}"
-    if folder.exists():
-        raise ValueError(f"out is '{folder}': it exists already, and results are never overwritten")
+    training = training_of(args.name)
+    folder = choose_folder(args.out, f"again-{args.name}", datetime.now(timezone.utc))
     status = train_again(training["command"], folder)
     if status or not args.check:
         return status

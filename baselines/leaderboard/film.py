@@ -21,6 +21,7 @@ from pull_env.rendering import rgb_array
 from pull_env.rendering.canvas import Pixels
 from pull_env.reporting.console import exit_status
 from pull_env.reporting.flags import SCENARIO, Seed
+from pull_env.scenario.validation import check_argument
 
 # Shows every kind of step: messages taken where a router holds some, else servers probed.
 POLICY = Policy(
@@ -51,9 +52,7 @@ def film(args: Args) -> list[Pixels]:
         ValueError: An argument is not allowed.
     """
     for name, least in (("frames", 1), ("start", 0), ("seed", 0)):
-        value = getattr(args, name)
-        if value < least:
-            raise ValueError(f"{name} is {value}: it must be a whole number from {least}")
+        check_argument.whole(name, getattr(args, name), least)
     env = PolicyEnv(POLICY, args.scenario, customers=args.start + args.frames + 1)
     env.reset(seed=args.seed)
     frames = []

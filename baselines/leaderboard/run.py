@@ -34,6 +34,7 @@ from pull_env.reporting.flags import (
 from pull_env.reporting.rows import row, write_rows
 from pull_env.reporting.run_folder import ROWS
 from pull_env.scenario.scenario import Scenario, Trace, load_scenario, scenario_names
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.policy_runner import check_fit
 from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.results import Result
@@ -136,15 +137,15 @@ def plan_runs(args: Args) -> list[Run]:
     scenarios = [load_scenario(name) for name in args.scenario or _default_scenarios(args)]
     if args.trace is not None:
         scenarios.insert(0, llm_gateway(Trace(args.trace, args.time, args.size)))
-    _check_names("scenario", [scenario.name for scenario in scenarios])
-    _check_names("seed", args.seed)
+    check_argument.distinct("scenario", [scenario.name for scenario in scenarios])
+    check_argument.distinct("seed", args.seed)
     runs = []
     for scenario in scenarios:
         customers = args.customers
         if customers is None and scenario.replay is None:
             customers = QUICK_CUSTOMERS if args.quick else FULL_CUSTOMERS
         policies = policies_for(scenario, args.policy)
-        _check_names("policy", [policy.name for policy in policies])
+        check_argument.distinct("policy", [policy.name for policy in policies])
         for policy in policies:
             check_fit(policy, scenario)  # refuses pools that the scenario lacks
             for seed in args.seed:
@@ -159,15 +160,6 @@ def _default_scenarios(args: Args) -> Sequence[str]:
     if args.trace is not None:
         return ()
     return QUICK_SCENARIOS if args.quick else scenario_names()
-
-
-def _check_names(kind: str, names: Sequence[object]) -> None:
-    """Refuse an empty list and duplicates: rows could not tell two apart."""
-    if not names:
-        raise ValueError(f"no {kind} is given: there must be at least one")
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"{kind} {name} is given twice: each must differ from the others")
 
 
 def simulate_all(runs: Sequence[Run], args: Args, rows: Path, command: str) -> tuple[Results, bool]:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pull_env.policy.policy import Policy, PolicyError
+from pull_env.scenario.validation import check_argument, one_of
 
 Maker = Callable[..., Policy]
 
@@ -83,10 +82,7 @@ def make(name: str, **arguments: float) -> Policy:
     """
     base, given = _parse(name)
     if base not in POLICIES:
-        near = difflib.get_close_matches(base, POLICIES, 1)
-        known = ", ".join(entry.usage for entry in POLICIES.values())
-        hint = f"did you mean {near[0]!r}? Known: {known}" if near else f"it must be one of {known}"
-        raise ValueError(f"policy is {name!r}: {hint}")
+        raise ValueError(f"policy is {name!r}: {one_of(base, POLICIES)}")
     entry = POLICIES[base]
     names = list(entry.arguments)
     if len(given) > len(names):
@@ -120,12 +116,10 @@ def written(value: float | None) -> str:
 
 def _number(value: Any, argument: inspect.Parameter, base: str) -> float:
     """Return an argument as the int or float that its annotation asks for."""
-    real = argument.annotation is float
-    number = not isinstance(value, bool) and isinstance(value, (int, float) if real else int)
-    if not number or not (0 if real else 1) <= value <= sys.float_info.max:
-        allowed = "a number from 0" if real else "a whole number from 1"
-        raise ValueError(f"{base}: {argument.name} is {value!r}: it must be {allowed}")
-    return float(value) if real else int(value)
+    name = f"{base}: {argument.name}"
+    if argument.annotation is float:
+        return check_argument.non_negative(name, value)
+    return check_argument.whole(name, value, 1)
 
 
 def _parse(text: str) -> tuple[str, dict[Any, Any]]:

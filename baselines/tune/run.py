@@ -23,6 +23,7 @@ from pull_env.reporting.flags import SCENARIO, Seed, Switch, Workers
 from pull_env.reporting.rows import provenance
 from pull_env.reporting.run_folder import write_text
 from pull_env.scenario.scenario import load_scenario, scenario_names
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.results import Result
 from pull_env.simulation.simulate import check_run, simulate
@@ -68,8 +69,7 @@ def plan_of(args: Args) -> Plan:
     """
     check_run(None, args.seed, 1, None, args.workers)
     plan = QUICK if args.quick else PLAN
-    if args.trials is not None and args.trials < 1:
-        raise ValueError(f"trials is {args.trials}: it must be a whole number from 1")
+    check_argument.optional(check_argument.whole, "trials", args.trials, 1)
     return replace(plan, trials=args.trials or plan.trials)
 
 
@@ -80,13 +80,12 @@ def open_logs(args: Args, plan: Plan) -> list[Log]:
         ValueError: A scenario is not allowed, or there is nothing left to do: winners are never replaced.
     """
     scenarios = [load_scenario(name) for name in args.scenario or scenario_names()]
+    check_argument.distinct("scenario", [scenario.name for scenario in scenarios])
     logs: list[Log] = []
     done: list[Log] = []
     for scenario in scenarios:
         if scenario.replay is not None:
             raise ValueError(f"{scenario.name} replays a trace once: to tune, set arrivals.block")
-        if [other.name for other in scenarios].count(scenario.name) > 1:
-            raise ValueError(f"scenario {scenario.name} is given twice: each must differ from the others")
         winner = args.out / f"{scenario.name}.toml"
         large = max(1, round(scenario.servers / 5000))  # where more servers must fill, all runs are longer
         longer = replace(plan, shortest=large * plan.shortest)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from pull_env.bench import engine, envs, peers, processes
 from pull_env.bench.timing import Measurement
 from pull_env.policy.policy import Policy
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.policy_runner import check_fit
 from pull_env.simulation.progress import progress_bar
 
@@ -52,12 +52,12 @@ class Plan:
             ValueError: A field is not allowed; the message names it, its value, and what is.
         """
         most = os.cpu_count() or 1
-        _check_numbers("sizes", self.sizes, 2, None)
-        _check_numbers("cores", self.cores, 1, most)
-        names = [policy.name for policy in self.policies]
-        _check_list("policies", names)
-        if not (math.isfinite(self.seconds) and self.seconds > 0):
-            raise ValueError(f"seconds is {self.seconds}: it must be a number above 0")
+        check_argument.each("sizes", self.sizes, check_argument.whole, least=2)
+        check_argument.each("cores", self.cores, check_argument.whole, least=1, most=most)
+        check_argument.distinct("sizes", self.sizes)
+        check_argument.distinct("cores", self.cores)
+        check_argument.distinct("policies", [policy.name for policy in self.policies])
+        check_argument.positive("seconds", self.seconds)
         for policy in self.policies:
             for n in self.sizes:
                 check_fit(policy, engine.system(n))  # refuses pools, tables and networks of other systems
@@ -115,21 +115,3 @@ def measure(plan: Plan, progress: bool) -> list[Measurement]:
             found.extend(task())
             report(1)
     return found
-
-
-def _check_numbers(name: str, values: Sequence[int], least: int, most: int | None) -> None:
-    _check_list(name, values)
-    for value in values:
-        if value < least or (most is not None and value > most):
-            allowed = (
-                f"from {least}" if most is None else f"from {least} to {most}, the cores of this machine"
-            )
-            raise ValueError(f"{name} holds {value}: it must hold whole numbers {allowed}")
-
-
-def _check_list(name: str, values: Sequence[object]) -> None:
-    if not values:
-        raise ValueError(f"{name} is empty: there must be at least one")
-    for value in values:
-        if values.count(value) > 1:
-            raise ValueError(f"{name} holds {value} twice: each must differ from the others")

@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 from pull_env.scenario.validation import Validator, assign
@@ -185,9 +185,7 @@ class Lookup:
 
     def __post_init__(self) -> None:
         for name in ("limits", "servers"):
-            numbers = check.each(f"lookup.{name}", getattr(self, name), partial(check.count, least=0))
-            if not numbers:
-                raise check.refusal(f"lookup.{name}", numbers, "a list of at least one whole number")
+            numbers = check.each(f"lookup.{name}", getattr(self, name), check.count, empty=False, least=0)
             assign(self, **{name: numbers})
         size = math.prod(limit + 1 for limit in self.limits)
         if len(self.servers) != size:
@@ -224,9 +222,7 @@ def check_steps(steps: Any) -> tuple[Step, ...]:
     Raises:
         PolicyError: There is none, or one has a value that is not allowed.
     """
-    if not check.items("steps", steps):
-        raise check.refusal("steps", steps, "a list of at least one step")
-    for k, step in enumerate(steps):
+    for k, step in enumerate(check.items("steps", steps, empty=False)):
         check.instance(f"steps[{k}]", step, *STEPS.values())
         check_record(step, f"steps[{k}]")
         if getattr(step, "pool", None) is not None and getattr(step, "weights", "uniform") != "uniform":

@@ -8,7 +8,6 @@ same failures.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, get_args
 
 from pull_env.scenario.validation import ScenarioError, assign
@@ -140,7 +139,7 @@ class Faults:
         check.fields(self, check.positive, "up", "down", "normal", "slow", "restart", "factor")
         check.fields(self, check.choice, "customers", choices=get_args(Fate))
         if self.pools is not None:
-            assign(self, pools=check.each("pools", self.pools, partial(check.count, least=0)))
+            assign(self, pools=check.each("pools", self.pools, check.count, least=0))
         assign(self, drains=tuple(check.items("drains", self.drains)))
         for k, drain in enumerate(self.drains):
             check.instance(f"drains[{k}]", drain, Drain)

@@ -127,9 +127,7 @@ class Scenario:
     version: int = 1
 
     def __post_init__(self) -> None:
-        assign(self, pools=tuple(check.items("pools", self.pools)))
-        if not self.pools:
-            raise check.refusal("pools", self.pools, "a list of at least one pool")
+        assign(self, pools=tuple(check.items("pools", self.pools, empty=False)))
         for index, pool in enumerate(self.pools):
             check.instance(f"pools[{index}]", pool, Pool)
         check.instance("prices", self.prices, Prices)

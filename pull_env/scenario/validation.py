@@ -11,7 +11,7 @@ import difflib
 import math
 import os
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -156,15 +156,24 @@ class Validator:
         """Return the path of a file as a string."""
         return self.text(name, os.fspath(value) if isinstance(value, os.PathLike) else value)
 
-    def items(self, name: str, value: object) -> list[Any]:
-        """Return a list or tuple as a list."""
-        if not isinstance(value, list | tuple):
-            raise self.refusal(name, value, "a list")
+    def items(self, name: str, value: object, *, empty: bool = True) -> list[Any]:
+        """Return a list or tuple as a list; `empty` allows one without items."""
+        if not isinstance(value, list | tuple) or not (value or empty):
+            raise self.refusal(name, value, "a list" if empty else "a list of at least one item")
         return list(value)
 
-    def each(self, name: str, value: object, check: Callable[..., _Part]) -> tuple[_Part, ...]:
+    def each(
+        self, name: str, value: object, check: Callable[..., _Part], *, empty: bool = True, **bounds: object
+    ) -> tuple[_Part, ...]:
         """Return a list or tuple as a tuple of what `check` returns for its items."""
-        return tuple(check(f"{name}[{k}]", item) for k, item in enumerate(self.items(name, value)))
+        items = self.items(name, value, empty=empty)
+        return tuple(check(f"{name}[{k}]", item, **bounds) for k, item in enumerate(items))
+
+    def distinct(self, name: str, values: Sequence[object]) -> None:
+        """Refuse a list that is empty or holds something twice."""
+        for value in self.items(name, values, empty=False):
+            if values.count(value) > 1:
+                raise self.error(f"{name} holds {value} twice: each must differ from the others")
 
     def instance(self, name: str, value: object, *kinds: type) -> None:
         """Refuse a value that is of none of the classes `kinds`."""

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from pull_env.policy.policy import Weights
 from pull_env.scenario.scenario import Pool
-from pull_env.theory.formulas import Floats, positive, whole
+from pull_env.scenario.validation import check_argument
+from pull_env.theory.formulas import Floats
 from pull_env.theory.pull_mean_field import Limit, shares_and_rates
 
 LONGEST = {True: 1 << 20, False: 1 << 11}  # tails without limit: of one choice, and of more
@@ -149,15 +150,16 @@ class _Draws:
     ) -> None:
         self.pools, self.choices = pools, choices
         self.share, self.rate = shares_and_rates(pools)
-        positive(load=load)
-        whole("choices", choices)
+        check_argument.positive("load", load)
+        check_argument.whole("choices", choices, 1)
         self.arrival = load * float(self.share @ self.rate)
         if isinstance(weights, str):
             weight = self.rate if weights == "rate" else np.ones(len(pools))
         else:
             weight = np.asarray(weights, np.float64)
         if weight.shape != self.rate.shape or not np.all(weight >= 0) or not 0 < weight.sum() < math.inf:
-            raise ValueError(f"weights is {weights!r}: it must be a finite number from 0 a pool, not all 0")
+            allowed = "a finite number from 0 for each pool, not all 0"
+            raise check_argument.refusal("weights", weights, allowed)
         self.chance = self.share * weight / float(self.share @ weight)
         self.tops = [min(pool.buffer or levels, levels) for pool in pools]
         self.open = np.arange(levels + 1) < np.array(self.tops)[:, None]  # (J, levels + 1) below the buffer

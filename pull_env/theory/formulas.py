@@ -14,28 +14,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from pull_env.scenario.validation import check_argument
+
 Floats = npt.NDArray[np.float64]
 
 LONG = 1_000_000  # buffers beyond which no law is written out
-
-
-def positive(**values: float) -> None:
-    """Refuse arguments that are not positive finite numbers."""
-    for name, value in values.items():
-        if not 0.0 < value < math.inf:
-            raise ValueError(f"{name} is {value!r}: it must be a positive finite number")
-
-
-def stable(name: str, value: float) -> None:
-    """Refuse a load at which queues grow for ever."""
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"{name} is {value!r}: it must be above 0 and below 1")
-
-
-def whole(name: str, value: int, least: int = 1) -> None:
-    """Refuse what is not a whole number from `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
@@ -51,8 +34,9 @@ def mm1_response(arrival_rate: float, rate: float = 1.0) -> float:
     Raises:
         ValueError: If arrival_rate / rate is not below 1.
     """
-    positive(arrival_rate=arrival_rate, rate=rate)
-    stable("arrival_rate / rate", arrival_rate / rate)
+    check_argument.positive("arrival_rate", arrival_rate)
+    check_argument.positive("rate", rate)
+    check_argument.number("arrival_rate / rate", arrival_rate / rate, above=0.0, below=1.0)
     return 1.0 / (rate - arrival_rate)
 
 
@@ -76,8 +60,7 @@ def mm1_wait_quantile(probability: float, arrival_rate: float, rate: float = 1.0
     Raises:
         ValueError: If probability or arrival_rate / rate is out of range.
     """
-    if not 0.0 <= probability < 1.0:
-        raise ValueError(f"probability is {probability!r}: it must be from 0 and below 1")
+    check_argument.number("probability", probability, least=0.0, below=1.0)
     return max(0.0, math.log(arrival_rate / rate / (1.0 - probability))) * mm1_response(arrival_rate, rate)
 
 
@@ -95,8 +78,9 @@ def mm1b_law(arrival_rate: float, rate: float, buffer: int) -> Floats:
     Raises:
         ValueError: If an argument is out of range.
     """
-    positive(arrival_rate=arrival_rate, rate=rate)
-    whole("buffer", buffer)
+    check_argument.positive("arrival_rate", arrival_rate)
+    check_argument.positive("rate", rate)
+    check_argument.whole("buffer", buffer, 1)
     powers = np.arange(buffer + 1) * math.log(arrival_rate / rate)
     weights = np.exp(powers - powers.max())
     return np.asarray(weights / weights.sum(), np.float64)
@@ -107,8 +91,9 @@ def mm1b_blocking(arrival_rate: float, rate: float, buffer: int) -> float:
 
     Arguments and errors as of `mm1b_law`.
     """
-    positive(arrival_rate=arrival_rate, rate=rate)
-    whole("buffer", buffer)
+    check_argument.positive("arrival_rate", arrival_rate)
+    check_argument.positive("rate", rate)
+    check_argument.whole("buffer", buffer, 1)
     log_load = math.log(arrival_rate / rate)
     if log_load == 0.0:
         return 1.0 / (buffer + 1)
@@ -124,7 +109,8 @@ def mm1b_mean_number(arrival_rate: float, rate: float, buffer: int) -> float:
     """
     if buffer <= LONG:  # by the law, as the formula loses digits near rho = 1
         return float(mm1b_law(arrival_rate, rate, buffer) @ np.arange(buffer + 1))
-    positive(arrival_rate=arrival_rate, rate=rate)
+    check_argument.positive("arrival_rate", arrival_rate)
+    check_argument.positive("rate", rate)
     log_load = math.log(arrival_rate / rate)
     fall = (buffer + 1) * log_load
     if abs(fall) < 1e-5:
@@ -144,8 +130,8 @@ def erlang_b(servers: int, offered: float) -> float:
     Raises:
         ValueError: If an argument is out of range.
     """
-    whole("servers", servers)
-    positive(offered=offered)
+    check_argument.whole("servers", servers, 1)
+    check_argument.positive("offered", offered)
     loss = 1.0
     for k in range(1, servers + 1):
         loss = offered * loss / (k + offered * loss)
@@ -159,13 +145,14 @@ def erlang_c(servers: int, offered: float) -> float:
         ValueError: If servers is out of range, or offered / servers is not below 1.
     """
     loss = erlang_b(servers, offered)
-    stable("offered / servers", offered / servers)
+    check_argument.number("offered / servers", offered / servers, above=0.0, below=1.0)
     return servers * loss / (servers - offered * (1.0 - loss))
 
 
 def mmc_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
     """Return the mean wait in M/M/c, C / (c mu - lambda), for lambda < c mu; C and errors of `erlang_c`."""
-    positive(arrival_rate=arrival_rate, rate=rate)
+    check_argument.positive("arrival_rate", arrival_rate)
+    check_argument.positive("rate", rate)
     return erlang_c(servers, arrival_rate / rate) / (servers * rate - arrival_rate)
 
 
@@ -187,8 +174,7 @@ def mg1_wait(arrival_rate: float, rate: float = 1.0, variation: float = 1.0) -> 
     Raises:
         ValueError: If variation is negative, or arrival_rate / rate is not below 1.
     """
-    if not 0.0 <= variation < math.inf:
-        raise ValueError(f"variation is {variation!r}: it must be a finite number of 0 or more")
+    check_argument.non_negative("variation", variation)
     return arrival_rate / rate * (1.0 + variation) / 2.0 * mm1_response(arrival_rate, rate)
 
 
@@ -210,10 +196,11 @@ def round_robin_p_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> 
     Raises:
         ValueError: If servers is out of range, or arrival_rate / (servers * rate) is not below 1.
     """
-    whole("servers", servers)
-    positive(arrival_rate=arrival_rate, rate=rate)
+    check_argument.whole("servers", servers, 1)
+    check_argument.positive("arrival_rate", arrival_rate)
+    check_argument.positive("rate", rate)
     load = arrival_rate / (servers * rate)
-    stable("arrival_rate / (servers * rate)", load)
+    check_argument.number("arrival_rate / (servers * rate)", load, above=0.0, below=1.0)
     # In t = -log z the root is the positive zero of a concave function, between half that of M/M/1 and
     # the greatest t.
     exponent = root(
@@ -240,5 +227,5 @@ def jiq_two_servers_mean_number(load: float) -> float:
     Raises:
         ValueError: If load is not below 1.
     """
-    stable("load", load)
+    check_argument.number("load", load, above=0.0, below=1.0)
     return 2.0 * load * (1.0 + load) / ((1.0 - load) * (1.0 + 2.0 * load))

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pull_env.scenario.scenario import Pool
-from pull_env.theory.formulas import Floats, positive, root, stable, whole
+from pull_env.scenario.validation import check_argument
+from pull_env.theory.formulas import Floats, root
 from pull_env.theory.pull_mean_field import PullLimit, shares_and_rates
 
 
@@ -31,10 +32,10 @@ def pull_fluid(pools: Sequence[Pool], load: float, threshold: int = 1) -> PullLi
         ValueError: If an argument is out of range.
     """
     share, rate = shares_and_rates(pools)
-    stable("load", load)
-    whole("threshold", threshold)
+    check_argument.number("load", load, above=0.0, below=1.0)
+    check_argument.whole("threshold", threshold, 1)
     if any(pool.buffer is not None and pool.buffer < threshold for pool in pools):
-        raise ValueError(f"threshold is {threshold}: it must be at most the least buffer")
+        raise check_argument.refusal("threshold", threshold, "at most the smallest buffer")
     arrival, powers = load * float(share @ rate), np.arange(threshold + 1)
 
     def laws(idle: float) -> Floats:
@@ -66,7 +67,7 @@ def fast_first_response(pools: Sequence[Pool], load: float) -> float:
         ValueError: If load is not below 1.
     """
     share, rate = shares_and_rates(pools)
-    stable("load", load)
+    check_argument.number("load", load, above=0.0, below=1.0)
     order = np.argsort(-rate, kind="stable")
     arrival, served, busy = load * float(share @ rate), 0.0, 0.0
     for j in order:
@@ -92,8 +93,8 @@ def jbt_law(load: float, threshold: int) -> Floats:
     Raises:
         ValueError: If an argument is out of range.
     """
-    stable("load", load)
-    whole("threshold", threshold)
+    check_argument.number("load", load, above=0.0, below=1.0)
+    check_argument.whole("threshold", threshold, 1)
     powers = np.arange(threshold + 1)
     # The sum of x^k over 0..r is 1 / (1 - lambda): x is above lambda (by little for large r), x^r at most
     # that sum.
@@ -105,6 +106,6 @@ def jbt_law(load: float, threshold: int) -> Floats:
 
 def jbt_response(load: float, threshold: int, rate: float = 1.0) -> float:
     """Return the mean response there, the mean of `jbt_law` divided by lambda = rho mu; its errors."""
-    positive(rate=rate)
+    check_argument.positive("rate", rate)
     law = jbt_law(load, threshold)
     return float(law @ np.arange(law.size)) / (load * rate)

@@ -16,7 +16,8 @@ from functools import cache
 import numpy as np
 
 from pull_env.scenario.scenario import Pool
-from pull_env.theory.formulas import LONG, Floats, positive, root, stable
+from pull_env.scenario.validation import check_argument
+from pull_env.theory.formulas import LONG, Floats, root
 
 NEGLIGIBLE = 1e-13  # share of servers at which a tail without limit ends
 SCAN = 200  # points at which the signs of an equation are looked at
@@ -85,9 +86,10 @@ def pull_many_routers(pools: Sequence[Pool], load: float, servers_per_router: fl
             mu_j.
     """
     share, rate = shares_and_rates(pools)
-    positive(load=load, servers_per_router=servers_per_router)
+    check_argument.positive("load", load)
+    check_argument.positive("servers_per_router", servers_per_router)
     if any(pool.buffer is None for pool in pools):
-        stable("load", load)
+        check_argument.number("load", load, above=0.0, below=1.0)
     r, arrival = servers_per_router, load * float(share @ rate)
     slowest = min((pool.rate for pool in pools if pool.buffer is None), default=math.inf)
 
@@ -120,8 +122,9 @@ def pull_equal_servers(load: float, servers_per_router: float, rate: float = 1.0
     Raises:
         ValueError: If load is not below 1, or an argument is not positive.
     """
-    stable("load", load)
-    positive(servers_per_router=servers_per_router, rate=rate)
+    check_argument.number("load", load, above=0.0, below=1.0)
+    check_argument.positive("servers_per_router", servers_per_router)
+    check_argument.positive("rate", rate)
     r = servers_per_router
     q0 = root(lambda q0: math.log(q0) + _log_sum(load * q0, r / q0), 0.5 / (2.0 * r + 1.0), 1.0)
     idle = (1.0 / load - 1.0) / (rate * (1.0 - load * q0))  # the share of idle servers is 1 - load
@@ -207,6 +210,6 @@ def _pull_limit(pools: Sequence[Pool], arrival: float, q0: float, idle: float) -
 def shares_and_rates(pools: Sequence[Pool]) -> tuple[Floats, Floats]:
     """Return beta and mu, (J,) each."""
     if not pools:
-        raise ValueError(f"pools is {pools!r}: there must be at least one")
+        raise check_argument.refusal("pools", pools, "a list of at least one pool")
     sizes = np.array([pool.size for pool in pools], np.float64)
     return sizes / sizes.sum(), np.array([pool.rate for pool in pools], np.float64)

@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from pull_env.theory.formulas import Floats, mm1_response, positive, stable, whole
+from pull_env.scenario.validation import check_argument
+from pull_env.theory.formulas import Floats, mm1_response
 
 NEGLIGIBLE = 1e-18  # of a share of servers
 
@@ -31,9 +32,9 @@ def supermarket_tail(load: float, choices: int, levels: int) -> Floats:
     Raises:
         ValueError: If an argument is out of range.
     """
-    stable("load", load)
-    whole("choices", choices)
-    whole("levels", levels, 0)
+    check_argument.number("load", load, above=0.0, below=1.0)
+    check_argument.whole("choices", choices, 1)
+    check_argument.whole("levels", levels, 0)
     tail, exponent = np.zeros(levels + 1), 0.0
     for k in range(levels + 1):
         tail[k] = math.exp(exponent * math.log(load))
@@ -54,8 +55,8 @@ def supermarket_response(load: float, choices: int, rate: float = 1.0) -> float:
     Raises:
         ValueError: If an argument is out of range.
     """
-    stable("load", load)
-    positive(rate=rate)
+    check_argument.number("load", load, above=0.0, below=1.0)
+    check_argument.positive("rate", rate)
     if choices == 1:
         return mm1_response(load) / rate
     levels = math.ceil(
@@ -97,7 +98,7 @@ def equilibrium_length(load: float, choices: int) -> int:
     Raises:
         ValueError: If an argument is out of range.
     """
-    stable("load", load)
-    whole("choices", choices, 2)
+    check_argument.number("load", load, above=0.0, below=1.0)
+    check_argument.whole("choices", choices, 2)
     ratio = -math.log1p(-load) / math.log(choices)
     return math.ceil(ratio - 1e-9)  # alpha / beta may be whole, and must not be rounded up by its last digit

@@ -481,9 +481,9 @@ def test_bad_values_of_a_part(build: Callable[[], object], sentence: str) -> Non
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"pools": ()}, r"pools is \(\): it must be a list of at least one pool"),
-        ({"pools": 3}, "pools is 3: it must be a list"),
-        ({"pools": "two"}, "pools is 'two': it must be a list"),
+        ({"pools": ()}, r"pools is \(\): it must be a list of at least one item"),
+        ({"pools": 3}, "pools is 3: it must be a list of at least one item"),
+        ({"pools": "two"}, "pools is 'two': it must be a list of at least one item"),
         ({"pools": [Pool(1), "two"]}, r"pools\[1\] is 'two': it must be a Pool"),
         ({"routers": 0}, f"routers is 0: {COUNT}"),
         ({"routers": 1.0}, f"routers is 1.0: {COUNT}"),
@@ -528,7 +528,7 @@ def test_bad_values_of_a_scenario(values: dict[str, Any], sentence: str) -> None
     ("content", "sentence"),
     [
         ({"pools": 3}, "pools is 3: it must be a list"),
-        ({"pools": []}, r"pools is \(\): it must be a list of at least one pool"),
+        ({"pools": []}, r"pools is \(\): it must be a list of at least one item"),
         ({"pools": ["fast"]}, r"pools\[0\] is 'fast': it must be a table with the keys size, rate, buffer"),
         ({"pools": [{"rate": 1.0}]}, r"pools\[0\]\.size is missing: it must be given"),
         ({"pools": [{"size": 1}, {"size": 1, "rate": -1.0}]}, rf"pools\[1\]\.rate is -1\.0: {POSITIVE}"),

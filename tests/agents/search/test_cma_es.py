@@ -184,10 +184,10 @@ def test_an_interruption_keeps_what_was_found(call, monkeypatch, tmp_path):
     [
         (["--scenario", "two-speds"], "did you mean 'two-speeds'?"),
         (["--population", 1], "population is 1: it must be a whole number from 2"),
-        (["--minutes", 0], "minutes is 0.0: it must be a positive number"),
+        (["--minutes", 0], "minutes is 0.0: it must be a positive finite number"),
         (["--generations", 0], "generations is 0: it must be a whole number from 1"),
-        (["--hidden", 0], "hidden is (0,): it must be whole numbers from 1"),
-        (["--sees", "stars"], "sees holds 'stars': it must be one of size share"),
+        (["--hidden", 0], "hidden[0] is 0: it must be a whole number from 1"),
+        (["--sees", "stars"], "sees is 'stars': it must be one of size share"),
         (["--hidden", 1], "one layer of 2 units or more"),
         (["--start", "nowhere.toml"], "policy file 'nowhere.toml' cannot be read"),
         (["--out", "."], "it exists already"),

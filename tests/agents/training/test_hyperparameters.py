@@ -61,18 +61,18 @@ def test_flags_go_over_the_scenario_over_the_default(written):
     [
         (
             "two-speeds:\n  gama: 0.5",
-            "mine.yaml, section two-speeds: gama is unknown to ppo: did you mean gamma",
+            "mine.yaml, section two-speeds: gama is unknown to ppo: did you mean 'gamma'",
         ),
         ("other:\n  gama: 0.5", "mine.yaml, section other: gama is unknown"),
         ("two-speeds:\n  train_freq: 4", "train_freq is unknown to ppo"),
         (
             "two-speeds:\n  learning_rate: 3e-4",
-            "learning_rate is 3e-4: it must be a positive number, such as 3.0e-4",
+            "learning_rate is '3e-4': it must be a positive number, such as 3.0e-4",
         ),
         ("two-speeds:\n  envs: 0", "section two-speeds: envs is 0: it must be a whole number from 1"),
         ("two-speeds:\n  envs: true", "envs is True: it must be a whole number"),
-        ("two-speeds:\n  layers: 64", "layers is 64: it must be a list of whole numbers from 1"),
-        ("two-speeds:\n  observation: all", "observation is all: it must be with-state or router"),
+        ("two-speeds:\n  layers: 64", "layers is 64: it must be a list of at least one item"),
+        ("two-speeds:\n  observation: all", "observation is 'all': it must be one of with-state, router"),
         ("two-speeds:\n  gamma: .nan", "gamma is nan: it must be a number from 0 to 1"),
         ("two-speeds: 3", "it must hold sections by scenario, and default"),
         ("a: [", "not valid YAML"),

@@ -88,7 +88,7 @@ def test_a_router_is_refused_on_a_scenario_with_other_pools(trained):
         (["--scenario", "two-speds"], "did you mean 'two-speeds'?"),
         (["--steps", "0"], "steps is 0: it must be a whole number from 1"),
         (["--gamma", "1.5"], "gamma is 1.5: it must be a number from 0 to 1"),
-        (["--learning-rate", "-1"], "learning_rate is -1.0: it must be a positive number"),
+        (["--learning-rate", "-1"], "learning_rate is -1.0: it must be a positive finite number"),
         (["--out", "."], "it exists already"),
     ],
 )
@@ -119,4 +119,4 @@ def test_verbs(call):
     assert call()[0] == 2
     status, _, refused = call("serach")
     assert status == 2
-    assert "did you mean search" in refused
+    assert "did you mean 'search'" in refused

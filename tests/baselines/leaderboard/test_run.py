@@ -198,12 +198,12 @@ def test_importing_runs_nothing(tmp_path: Path) -> None:
     [
         (["--scenario", "two-sped"], "'two-sped' is not a known scenario"),
         (["--policy", "pull", "nonsense"], "policy is 'nonsense': it must be one of"),
-        (["--policy", "pull", "pull"], "policy pull is given twice"),
-        (["--scenario", "two-speeds", "two-speeds"], "scenario two-speeds is given twice"),
-        (["--seeds", "1", "1"], "seed 1 is given twice"),
+        (["--policy", "pull", "pull"], "policy holds pull twice"),
+        (["--scenario", "two-speeds", "two-speeds"], "scenario holds two-speeds twice"),
+        (["--seeds", "1", "1"], "seed holds 1 twice"),
         (["--seeds", "-1"], "seed is -1: it must be a whole number from 0"),
         (["--customers", "0"], "customers is 0: it must be a whole number from 1"),
-        (["--seeds"], "no seed is given"),
+        (["--seeds"], "seed is (): it must be a list of at least one item"),
         (["--trace", "none.csv"], "none.csv cannot be read"),
     ],
 )

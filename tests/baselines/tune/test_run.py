@@ -247,7 +247,7 @@ def test_of_several_scenarios_those_that_are_done_stay(found: Path, tmp_path: Pa
     ("arguments", "sentence"),
     [
         (("--scenario", "two-sped"), "'two-sped' is not a known scenario"),
-        (("--scenario", "small-mixed", "small-mixed"), "scenario small-mixed is given twice"),
+        (("--scenario", "small-mixed", "small-mixed"), "scenario holds small-mixed twice"),
         (("--trials", "0"), "trials is 0: it must be a whole number from 1"),
         (("--seed", "-1"), "seed is -1: it must be a whole number from 0"),
         (("--workers", "0"), "workers is 0: it must be a whole number from 1"),
