@@ -18,8 +18,8 @@ from pull_env.policy.catalog import as_catalog, default_catalog
 from pull_env.policy.policy import Announce, Memory, Recall, Step
 from pull_env.scenario.scenario import ScenarioLike
 from pull_env.scenario.validation import check_argument
+from pull_env.simulation.kernel_data.linked_record import Floats
 from pull_env.simulation.kernel_data.view import RouterObservation
-from pull_env.simulation.simulator import Floats
 
 
 class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):

@@ -10,9 +10,8 @@ from pull_env.envs.base import Observation
 from pull_env.kernels.envs import control
 from pull_env.policy.catalog import mean_service_time
 from pull_env.scenario.scenario import Scenario
-from pull_env.simulation.kernel_data.linked_record import Array, LinkedRecord
+from pull_env.simulation.kernel_data.linked_record import Array, Floats, LinkedRecord
 from pull_env.simulation.kernel_data.view import RouterObservation, local_size, observation_names
-from pull_env.simulation.simulator import Floats
 
 LONGEST_RESERVATION = 4.0  # mean service times
 SHARPNESS = 4  # power that turns a number of the box into a weight

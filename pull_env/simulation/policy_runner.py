@@ -7,9 +7,10 @@ from pull_env.kernels.network import rollout_network
 from pull_env.policy.policy import Policy, PolicyError, Recall
 from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
+from pull_env.simulation.kernel_data.customers import Workload
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.kernel_data.view import RouterObservation, local_size
-from pull_env.simulation.simulator import Simulator, Workload
+from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.workload import workload_for
 
 
@@ -54,7 +55,7 @@ class PolicyRunner:
         if self._network is None:
             return self.simulator.run(self._chain, customers)
         view, network = self._observed.address, self._network.address
-        return self.simulator.repeat(
+        return self.simulator.run_by(
             lambda system, block: rollout_network(system, view, network, block), customers
         )
 

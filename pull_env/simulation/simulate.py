@@ -13,10 +13,10 @@ from pull_env.policy.policy import Policy
 from pull_env.scenario.scenario import Scenario, ScenarioLike, as_scenario
 from pull_env.scenario.trace import scaled_trace
 from pull_env.scenario.validation import check_argument
+from pull_env.simulation.kernel_data.customers import Workload
 from pull_env.simulation.policy_runner import PolicyRunner, check_fit
 from pull_env.simulation.progress import Report, progress_bar
 from pull_env.simulation.results import Counts, Recorder, Result, summarise
-from pull_env.simulation.simulator import Workload
 from pull_env.simulation.warmup import warmup_customers
 from pull_env.simulation.workload import workload_for
 

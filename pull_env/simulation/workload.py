@@ -21,8 +21,8 @@ from pull_env.simulation.arrival_processes import (
     arrival_process,
     router_choice,
 )
+from pull_env.simulation.kernel_data.customers import Customers, Workload
 from pull_env.simulation.kernel_data.step_records import needs_calendar
-from pull_env.simulation.simulator import Customers, Workload
 
 Sizes = Callable[[np.random.Generator, int], Floats]  # draws service requirements of mean 1, one by one
 

@@ -10,7 +10,8 @@ import baselines
 from pull_env import Pool, Scenario
 from pull_env.scenario.arrivals import HotRouter
 from pull_env.scenario.laws import Empirical
-from pull_env.simulation.simulator import Customers, Simulator
+from pull_env.simulation.kernel_data.customers import Customers
+from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.workload import calendar_workload
 from tests.oracles.cases import KEEP_ALL, SCENARIOS, all_policies, feeds, quick, systems
 from tests.oracles.twins import pair, run_both

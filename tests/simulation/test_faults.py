@@ -127,10 +127,11 @@ def test_what_is_refused(make, sentence):
         make()
 
 
-def test_troubles_need_the_calendar():
+def test_faults_need_the_calendar():
     policy = baselines.make("pull")
     with pytest.raises(
-        PolicyError, match="workload is None: custom has troubles, which need the calendar clock"
+        PolicyError,
+        match="workload is None: custom has faults, which need the calendar clock",
     ):
         Simulator(IN_FILE, policy.steps, policy.announce)
 

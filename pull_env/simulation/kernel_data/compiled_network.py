@@ -1,4 +1,4 @@
-"""A policy's network as the kernels read it: padded weights, and the arrays that a decision writes."""
+"""A policy's network as the kernels read it, and the arrays a decision writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Layer(LinkedRecord):
 
 
 class CompiledNetwork(LinkedRecord):
-    """A network laid out for the kernels. Each thread needs its own, as a decision writes to it."""
+    """A network laid out for the kernels; one per thread, as a decision writes to it."""
 
     linked = ("layers", "input", "odds")
 
@@ -48,12 +48,12 @@ class CompiledNetwork(LinkedRecord):
         self.link()
 
     def link(self) -> None:
-        """Write all addresses into the record; those of the layers' arrays are in `layers`."""
+        """Write all addresses into the record, and copy the layers' records."""
         self.layers: Array = np.concatenate([layer.record for layer in self._layers])
         super().link()
 
     def decide(self, system: int, view: int) -> int:
-        """Return the action for what the VIEW record at `view` shows of `system`, a handle."""
+        """Return the action for the VIEW record at `view` of `system`, a handle."""
         return choose_action(system, view, self.address)
 
     def preferences(self, observations: Any) -> Singles:

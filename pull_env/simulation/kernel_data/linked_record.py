@@ -1,4 +1,4 @@
-"""Records that hold the addresses of arrays, for kernels, which know arrays by address only."""
+"""Records through which kernels find arrays, by their addresses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 

@@ -1,4 +1,4 @@
-"""Steps and protocols as the kernels read them, and what they need kept."""
+"""Steps as the kernels read them, and the flags of a run that they need."""
 
 from __future__ import annotations
 
@@ -62,25 +62,25 @@ def encode(steps: tuple[Step, ...], scenario: Scenario) -> Array:
             getattr(step, "replace", False),
             getattr(step, "recall", False),
             -1.0 if stop_at is None else stop_at,
-            price_of_asking(scenario),
+            probe_price(scenario),
         )
     return chain
 
 
-def price_of_asking(scenario: Scenario) -> float:
-    """Return what asking a server costs, in time units of waiting; infinite where waiting costs nothing."""
+def probe_price(scenario: Scenario) -> float:
+    """Return the cost of a probe in units of waiting time; inf if waiting is free."""
     prices = scenario.prices
     delay = 0.0 if scenario.news is None else 2.0 * scenario.news.delay
     return 2.0 * prices.message / prices.wait + delay if prices.wait > 0.0 else math.inf
 
 
 def needs_calendar(steps: tuple[Step, ...]) -> bool:
-    """Return whether a step looks at unfinished work, which only the calendar clock knows."""
+    """Return whether a step reads unfinished work, which only the calendar clock has."""
     return any(getattr(step, "rank", None) == "work" for step in steps)
 
 
 def required_flags(steps: tuple[Step, ...], announce: Announce | None) -> int:
-    """Return the KEEP_* bits of what `steps` and `announce` read."""
+    """Return the KEEP_* bits of the state that `steps` and `announce` read."""
     bits = 0
     if any(isinstance(step, Take) and step.order == "oldest" for step in steps):
         bits |= state.KEEP_AGE
@@ -96,17 +96,16 @@ def required_flags(steps: tuple[Step, ...], announce: Announce | None) -> int:
 
 
 def protocol_flags(announce: Announce | None, complete: bool, calendar: bool, troubled: bool) -> int:
-    """Return the flags of a run that are no KEEP_* bits."""
+    """Return the flags of a run other than the KEEP_* bits."""
     flags = state.COMPLETE * complete | state.CALENDAR * calendar | state.FAULTS * troubled
     if announce is not None:
-        flags |= state.STALE * (not announce.withdraw) | state.CHOOSES_ROUTER * (
-            announce.recipient == "fewest"
-        )
+        flags |= state.STALE * (not announce.withdraw)
+        flags |= state.CHOOSES_ROUTER * (announce.recipient == "fewest")
     return flags
 
 
 def max_probes(steps: tuple[Step, ...], scenario: Scenario) -> int:
-    """Return the most servers that a probe or a search of `steps` may ask."""
-    asking = (step for step in steps if isinstance(step, Probe | Search))
-    again = (s.at_most if getattr(s, "replace", False) else min(s.at_most, scenario.servers) for s in asking)
-    return max(again, default=0)
+    """Return the most probes that one of `steps` may send."""
+    probing = (step for step in steps if isinstance(step, Probe | Search))
+    most = (s.at_most if getattr(s, "replace", False) else min(s.at_most, scenario.servers) for s in probing)
+    return max(most, default=0)

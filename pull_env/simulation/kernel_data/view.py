@@ -1,4 +1,4 @@
-"""The entries of an observation of `RouterEnv`, and the arrays that kernels write it to.
+"""Entries of an observation of `RouterEnv`, and the arrays it is written to.
 
 Symbols: J pools, R routers, A actions, L entries of an observation.
 """
@@ -39,7 +39,7 @@ STATE_NAMES = ("routers without message", "share of messages", "arrival phase", 
 
 
 def observation_names(scenario: Scenario, with_state: bool = False) -> tuple[str, ...]:
-    """Return the names of the entries of an observation, such as `pool 0: messages held`."""
+    """Return the names of all entries, such as `pool 0: messages held`, (L,)."""
     pools = range(len(scenario.pools))
     names = [f"pool {pool}: {name}" for pool in pools for name in POOL_NAMES]
     names += [f"router: {name}" for name in ROUTER_NAMES]
@@ -107,7 +107,7 @@ class Constants:
 
 
 def conditional_actions(catalog: tuple[Step, ...], pools: int) -> tuple[Array, list[int]]:
-    """Return the actions that are not always real, ordered by pool, and what they need.
+    """Return the actions that are not always real, by pool, and what they need.
 
     Returns:
         The actions, (D,) CONDITIONAL_ACTION, those of any pool last, and for each pool the end of its rows.
@@ -135,7 +135,7 @@ def pool_scalings(scenario: Scenario, tick: float, ends: list[int]) -> Array:
 
 
 def constant_entries(scenario: Scenario, with_state: bool) -> Array:
-    """Return an observation of the entries that never change, the others 0, (L,) float32."""
+    """Return an observation, (L,) float32, in which all entries that change are 0."""
     fastest = max(pool.rate for pool in scenario.pools)
     values = {
         "router: message price": observed_price(scenario.prices, mean_service_time(scenario)),
@@ -176,7 +176,7 @@ class ObservationArrays(LinkedRecord):
 
 
 class RouterObservation(ObservationArrays):
-    """What a router knows, and which actions are real, where actions are steps of a catalog.
+    """What a router knows, and which steps of a catalog it can take.
 
     Only entries that change are written at every step.
     """
@@ -218,7 +218,7 @@ class RouterObservation(ObservationArrays):
 
 
 def nominal_gaps(scenario: Scenario, tick: float) -> npt.NDArray[np.float64]:
-    """Return the mean time in ticks between a router's arrivals, (R,); inf if it gets none."""
+    """Return the mean gap in ticks between a router's arrivals, (R,); inf if none."""
     rates: npt.NDArray[np.float64] = np.array(scenario.router_shares) * (scenario.total_arrival_rate * tick)
     with np.errstate(divide="ignore"):
         return 1.0 / rates
