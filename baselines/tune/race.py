@@ -1,9 +1,7 @@
 """A race of candidates: many short runs, few long ones, the same customers.
 
-Its log can be continued.
-
-The log holds a row for every measurement. A race that goes on from a log measures nothing twice, and as the
-search is seeded it then takes the very course that it would have taken without a stop.
+A log holds a row per measurement. An interrupted race continues from it, measures nothing twice, and as the
+search is seeded makes the same choices as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from pull_env.simulation.statistics import Estimate, estimate, nan_estimate, pai
 if TYPE_CHECKING:
     from optuna import Study, Trial
 
-PURPOSES = ("search", "choose", "report")  # each with a seed of its own
+PURPOSES = ("search", "choose", "report")  # each with its own seed
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,14 @@ class Plan:
     """How much is simulated.
 
     Attributes:
-        trials: Candidates that start.
-        shortest: Customers counted at the first rung.
-        rungs: Rungs, as multiples of that; a candidate leaves where it is not among the best fourth so far,
-            or dearer than the best by a paired interval of 95 %.
-        finalists: Candidates of the last rung among which a run of `chosen_by` customers decides.
+        trials: Candidates in the first rung.
+        shortest: Customers counted in the first rung.
+        rungs: Rungs, as multiples of `shortest`; a candidate is dropped if it is not in the best quarter so
+            far, or costs more than the best by a paired interval of 95 %.
+        finalists: Candidates of the last rung from which the winner is chosen.
         chosen_by: Customers counted for each finalist.
-        reported: Customers counted for the cost that is reported of the winner.
-        warmup: Customers of each replication before those two; None: as many as is usual.
+        reported: Customers counted for the reported cost of the winner.
+        warmup: Uncounted customers per replication of the last two; None: as `simulate` chooses.
         replications: Independent runs behind every measurement.
     """
 
@@ -57,33 +55,33 @@ class Plan:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a measurement found: the cost a customer, and whether it was stable."""
+    """The cost per customer of a policy, and whether it was stable."""
 
     cost: Estimate
     stable: bool
 
 
 class Log:
-    """Measurements on one scenario, written as they are made, none made twice.
+    """A file of measurements on one scenario, written as they are made, none twice.
 
     Attributes:
         path: The file.
-        scenario: What is measured on.
-        plan: How much.
+        scenario: The system.
+        plan: How much is simulated.
         workers: Threads, as `simulate` takes them.
         seeds: By purpose.
-        begun: Whether the file holds anything.
+        begun: Whether the file has a first row.
     """
 
     def __init__(self, path: Path, scenario: Scenario, plan: Plan, seed: int, workers: int | None) -> None:
-        """Read what was measured before.
+        """Read earlier measurements.
 
         Raises:
             ValueError: The file holds measurements of something else.
         """
         self.path, self.scenario, self.plan, self.workers = path, scenario, plan, workers
         self.seeds = {purpose: spawn_seeds(seed, 1, f"tune {purpose}")[0] for purpose in PURPOSES}
-        rows = read_rows(path) if drop_half_a_line(path) else []
+        rows = read_rows(path) if drop_partial_line(path) else []
         plain = {**asdict(plan), "rungs": list(plan.rungs)}
         self._head = {"scenario": scenario_content(scenario), "plan": plain, "seeds": self.seeds}
         if rows and {name: rows[0].get(name) for name in self._head} != self._head:
@@ -96,7 +94,7 @@ class Log:
         self._known = {self._key(row["policy"]["sha256"], row["run"]): row for row in rows[1:]}
 
     def begin(self, command: str) -> None:
-        """Write the first row, of what all others share, unless there is one."""
+        """Write the first row, with what all rows share, unless there is one."""
         threads = min(self.workers or os.cpu_count() or 1, self.plan.replications)
         if not self.begun:
             write_rows(self.path, [{**provenance(command, threads), **self._head}])
@@ -104,11 +102,11 @@ class Log:
 
     @property
     def measurements(self) -> int:
-        """How many there are."""
+        """The number of measurements."""
         return len(self._known)
 
     def measure(self, policy: Policy, purpose: str, customers: int, warmup: int | None) -> Measured:
-        """Return the cost of a policy: measured now, unless it was before."""
+        """Return the cost of a policy, measured now or before."""
         run: dict[str, Any] = {
             "purpose": purpose,
             "seed": self.seeds[purpose],
@@ -117,7 +115,7 @@ class Log:
         }
         key = self._key(policy.digest, run)
         if key not in self._known:
-            found = simulate(
+            result = simulate(
                 self.scenario,
                 policy,
                 customers,
@@ -126,9 +124,14 @@ class Log:
                 warmup=warmup,
                 workers=self.workers,
             )
-            measured = {"cost": list(found.cost.samples), "stable": found.stable, "seconds": found.seconds}
-            content = {"content": policy.to_dict(), "sha256": policy.digest}
-            self._known[key] = {"schema": SCHEMA, "policy": content, "run": run, **measured}
+            self._known[key] = {
+                "schema": SCHEMA,
+                "policy": {"content": policy.to_dict(), "sha256": policy.digest},
+                "run": run,
+                "cost": list(result.cost.samples),
+                "stable": result.stable,
+                "seconds": result.seconds,
+            }
             write_rows(self.path, [self._known[key]])
         row = self._known[key]
         return Measured(estimate(row["cost"]) if row["stable"] else nan_estimate(0), row["stable"])
@@ -138,21 +141,21 @@ class Log:
         return digest, *(run[name] for name in ("purpose", "customers", "warmup"))
 
 
-def drop_half_a_line(path: Path) -> bool:
+def drop_partial_line(path: Path) -> bool:
     """Cut off a half-written last line; return whether the file exists."""
     if not path.is_file():
         return False
     content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        path.write_bytes(content[:whole])
+    complete = content.rfind(b"\n") + 1
+    if complete < len(content):
+        path.write_bytes(content[:complete])
     return True
 
 
 def race(log: Log, report: Report) -> list[Policy]:
     """Return the finalists, the cheapest of the last rung first.
 
-    `report` is called for every candidate.
+    `report` counts the candidates.
     """
     scenario, plan = log.scenario, log.plan
     best: dict[int, Estimate] = {}  # by rung
@@ -168,14 +171,14 @@ def race(log: Log, report: Report) -> list[Policy]:
         cost = math.nan
         for rung in plan.rungs:
             customers = rung * plan.shortest
-            found = log.measure(policy, "search", customers, customers // (2 * plan.replications))
-            if not found.stable:
+            measured = log.measure(policy, "search", customers, customers // (2 * plan.replications))
+            if not measured.stable:
                 raise TrialPruned
-            cost, leader = found.cost.mean, best.setdefault(rung, found.cost)
+            cost, leader = measured.cost.mean, best.setdefault(rung, measured.cost)
             trial.report(cost, rung)
             if cost < leader.mean:
-                best[rung] = found.cost
-            elif rung < plan.rungs[-1] and (paired(found.cost, leader).low > 0.0 or trial.should_prune()):
+                best[rung] = measured.cost
+            elif rung < plan.rungs[-1] and (paired(measured.cost, leader).low > 0.0 or trial.should_prune()):
                 raise TrialPruned
         finished[policy] = cost
         return cost
@@ -203,10 +206,10 @@ def choose(log: Log, finalists: list[Policy], report: Report) -> Policy:
     """
     costs = {}
     for policy in finalists:
-        found = log.measure(policy, "choose", log.plan.chosen_by, log.plan.warmup)
-        if found.stable:
-            costs[policy] = found.cost.mean
+        measured = log.measure(policy, "choose", log.plan.chosen_by, log.plan.warmup)
+        if measured.stable:
+            costs[policy] = measured.cost.mean
         report(1)
     if not costs:
-        raise ValueError(f"no policy was found that is stable on {log.scenario.name}: more trials may help")
+        raise ValueError(f"no stable policy was found for {log.scenario.name}: more trials may help")
     return min(costs, key=costs.__getitem__)

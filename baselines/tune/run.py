@@ -30,16 +30,15 @@ from pull_env.simulation.simulate import check_run, simulate
 
 DESCRIPTION = """Tune a policy for a scenario: messages to take, probes, stopping wait, announcements, memory.
 
-Candidates meet the same customers; many run short, few run long. The winner is chosen on other customers
-than it was found on, and its cost is measured on others still. What was measured is kept: the same command
-goes on where it was stopped.
+All candidates meet the same customers; many run short, few run long. The winner is chosen on customers that
+the search did not meet, and its cost is measured on new ones again. An interrupted search keeps its
+measurements, and the same command continues it.
 
 For example:
   python -m baselines.tune --scenario two-speeds
   python -m baselines.tune --scenario mine.toml --quick
   python -m baselines.leaderboard --scenario two-speeds --policy results/tune/two-speeds.toml pandora"""
 
-PLAN = Plan()
 QUICK = Plan(trials=40, shortest=50_000, finalists=2, chosen_by=400_000, reported=400_000)
 ABOUT = """# The best policy that a search found for the scenario named below, by the command below.
 # The cost is that of an arriving customer, measured on customers that the search never met.
@@ -61,23 +60,23 @@ class Args:
     """Folder for NAME.toml, the winner, and NAME.jsonl, a row per measurement."""
 
 
-def plan_of(args: Args) -> Plan:
+def choose_plan(args: Args, quick: Plan) -> Plan:
     """Return how much is simulated.
 
     Raises:
         ValueError: An argument is not allowed.
     """
     check_run(None, args.seed, 1, None, args.workers)
-    plan = QUICK if args.quick else PLAN
+    plan = quick if args.quick else Plan()
     check_argument.optional(check_argument.whole, "trials", args.trials, 1)
     return replace(plan, trials=args.trials or plan.trials)
 
 
 def open_logs(args: Args, plan: Plan) -> list[Log]:
-    """Return the logs of what is left to do; nothing is written yet.
+    """Return the logs of scenarios without a winner; nothing is written yet.
 
     Raises:
-        ValueError: A scenario is not allowed, or there is nothing left to do: winners are never replaced.
+        ValueError: A scenario is not allowed, or all have winners, which are never replaced.
     """
     scenarios = [load_scenario(name) for name in args.scenario or scenario_names()]
     check_argument.distinct("scenario", [scenario.name for scenario in scenarios])
@@ -87,8 +86,8 @@ def open_logs(args: Args, plan: Plan) -> list[Log]:
         if scenario.replay is not None:
             raise ValueError(f"{scenario.name} replays a trace once: to tune, set arrivals.block")
         winner = args.out / f"{scenario.name}.toml"
-        large = max(1, round(scenario.servers / 5000))  # where more servers must fill, all runs are longer
-        longer = replace(plan, shortest=large * plan.shortest)
+        factor = max(1, round(scenario.servers / 5000))  # large systems take longer to fill
+        longer = replace(plan, shortest=factor * plan.shortest)
         log = Log(winner.with_suffix(".jsonl"), scenario, longer, args.seed, args.workers)
         (done if winner.exists() else logs).append(log)
         if winner.exists() and not log.begun:
@@ -98,7 +97,7 @@ def open_logs(args: Args, plan: Plan) -> list[Log]:
     return logs
 
 
-def winner_of(log: Log) -> tuple[Policy, Result]:
+def find_winner(log: Log) -> tuple[Policy, Result]:
     """Return the best policy of a search, and its result on new customers.
 
     Raises:
@@ -121,19 +120,19 @@ def winner_of(log: Log) -> tuple[Policy, Result]:
         report(1)
     if not result.stable:
         raise ValueError(
-            f"what was found for {scenario.name} is not stable on other customers: more trials may help"
+            f"the policy found for {scenario.name} is unstable on other customers: more trials may help"
         )
     return winner, result
 
 
-def as_toml(log: Log, winner: Policy, result: Result, command: str) -> str:
-    """Return the winner as a policy file, with how it was found and its cost."""
-    made, scenario = provenance(command, 1), log.scenario
+def winner_toml(log: Log, winner: Policy, result: Result, command: str) -> str:
+    """Return the winner as a policy file, with its provenance and cost."""
+    origin, scenario = provenance(command, 1), log.scenario
     about = {
         "command": command,
-        "time": made["time"],
-        "package": made["package"],
-        "versions": {"python": made["machine"]["python"], **made["versions"]},
+        "time": origin["time"],
+        "package": origin["package"],
+        "versions": {"python": origin["machine"]["python"], **origin["versions"]},
         "scenario": {"name": scenario.name, "version": scenario.version, "sha256": scenario.digest},
         "search": {"candidates": log.plan.trials, "measurements": log.measurements, "seeds": log.seeds},
         "run": {"customers": result.customers, "warmup": result.warmup, "replications": result.replications},
@@ -144,41 +143,44 @@ def as_toml(log: Log, winner: Policy, result: Result, command: str) -> str:
     return ABOUT + tomli_w.dumps(without_none({**winner.to_dict(), "about": about}))
 
 
-def tune(args: Args, command: str) -> int:
+def tune(args: Args, command: str, quick: Plan = QUICK) -> int:
     """Tune for every scenario, write and print the winners; return the status.
 
     Raises:
-        ValueError: Something that is asked for is not allowed, or no stable policy was found.
+        ValueError: An argument is not allowed, or no stable policy was found.
     """
     try:
         import optuna  # noqa: F401  so that rows record its version
     except ModuleNotFoundError:
         raise ValueError("optuna is missing: pip install 'pull-env[tune]'") from None
 
-    logs, out = open_logs(args, plan_of(args)), console()
+    logs, out = open_logs(args, choose_plan(args, quick)), console()
     for log in logs:
         log.begin(command)
         try:
-            winner, result = winner_of(log)
+            winner, result = find_winner(log)
         except KeyboardInterrupt:
-            out.print(
-                f"Interrupted: {log.path} keeps what was measured; the same command goes on from there."
-            )
+            out.print(f"Interrupted: {log.path} keeps the measurements; the same command continues.")
             return 130
         path = log.path.with_suffix(".toml")
-        write_text(path, as_toml(log, winner, result, command))
+        write_text(path, winner_toml(log, winner, result, command))
         cost, wait, messages = map(plus_minus, (result.cost, result.wait, result.messages["total"]))
         out.print(f"{log.scenario.name}: cost {cost}, wait {wait}, messages {messages}")
         out.print("Written:", path, log.path)
     return 0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Tune what `arguments`, or the command line, ask for, and return the exit status."""
+def main(arguments: Sequence[str] | None = None, quick: Plan = QUICK) -> int:
+    """Run the command line, or `arguments`, and return the exit status.
+
+    Args:
+        arguments: Instead of the command line.
+        quick: How much `--quick` simulates.
+    """
     called = ["-m", "baselines.tune", *(arguments or ())]
     command = command_line(sys.orig_argv[1:] if arguments is None else called)
     args = tyro.cli(Args, prog="python -m baselines.tune", description=DESCRIPTION, args=arguments)
-    return exit_status(lambda: tune(args, command))
+    return exit_status(lambda: tune(args, command, quick))
 
 
 if __name__ == "__main__":

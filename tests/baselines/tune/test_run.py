@@ -38,22 +38,16 @@ TINY = Plan(
 )
 
 
-def unseen(done: int) -> None:
-    """Tell nobody of progress."""
+def ignore(done: int) -> None:
+    """Report no progress."""
 
 
-REPORT: Report = unseen
+REPORT: Report = ignore
 
 
-@pytest.fixture(autouse=True)
-def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "QUICK", TINY)
-
-
-def tuned(folder: Path, *arguments: str) -> int:
-    return tune.main(
-        ["--quick", "--workers", "1", "--scenario", "small-mixed", "--out", str(folder), *arguments]
-    )
+def tuned(folder: Path, *arguments: str, scenarios: tuple[str, ...] = ("small-mixed",)) -> int:
+    words = ["--quick", "--workers", "1", "--scenario", *scenarios, "--out", str(folder), *arguments]
+    return tune.main(words, TINY)
 
 
 def calls_of(monkeypatch: pytest.MonkeyPatch, stop_at: int | None = None) -> list[Policy]:
@@ -74,9 +68,7 @@ def calls_of(monkeypatch: pytest.MonkeyPatch, stop_at: int | None = None) -> lis
 def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a search that was not disturbed."""
     folder = tmp_path_factory.mktemp("tune") / "out"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tune, "QUICK", TINY)
-        assert tuned(folder) == 0
+    assert tuned(folder) == 0
     return folder
 
 
@@ -100,12 +92,12 @@ def test_candidates_suit_their_scenario_and_pay_for_what_they_know(name: str) ->
 def test_a_search_begins_with_what_is_well_known() -> None:
     scenario = load_scenario("two-speeds")
     trials = [optuna.trial.FixedTrial(known) for known in space.well_known(scenario)]
-    first, told, turns, probing, more, two, until_idle, searching = [
+    first, cyclic, turns, probing, more, two, until_idle, searching = [
         space.candidate(trial, scenario)  # type: ignore[arg-type]
         for trial in trials
     ]
     assert (first.steps, first.announce) == (make("pull-fastest").steps, Announce())
-    assert (told.steps, told.announce) == ((Take(order="fastest"), Cycle("rate")), Announce())
+    assert (cyclic.steps, cyclic.announce) == ((Take(order="fastest"), Cycle("rate")), Announce())
     assert (turns.steps, turns.announce) == (make("weighted-round-robin").steps, None)
     assert probing.steps == (Take(order="fastest"), Probe(weights="rate", at_most=3, stop_at=0.0))
     assert more.steps == (Take(order="fastest"), *make("probe-until-idle").steps)
@@ -116,14 +108,20 @@ def test_a_search_begins_with_what_is_well_known() -> None:
 
 def test_it_holds_few_pools_and_a_stop_in_time_units() -> None:
     scenario = Scenario((Pool(3, 0.5), Pool(3, 2.0), Pool(3, 1.0)), load=0.8)
-    told = {**space.TOLD, "pools taken from": 2, "order": "oldest", "asked": 5, "target": "pool 2"}
-    told |= {"stops": True, "stop at": 1.5, "remembers": "over all pools", "remembered": 7, "rank": "delay"}
-    policy = space.candidate(optuna.trial.FixedTrial(told), scenario)  # type: ignore[arg-type]
+    pulling = {**space.PULLING, "pools taken from": 2, "order": "oldest", "at most": 5, "target": "pool 2"}
+    pulling |= {
+        "stops": True,
+        "stop at": 1.5,
+        "remembers": "over all pools",
+        "remembered": 7,
+        "rank": "delay",
+    }
+    policy = space.candidate(optuna.trial.FixedTrial(pulling), scenario)  # type: ignore[arg-type]
     probe = Probe(2, at_most=5, stop_at=1.5 * (9 / 10.5), rank="delay", recall=True)
     assert policy.steps == (Take(1, "oldest"), Take(2, "oldest"), probe)
     assert (policy.memory.size, policy.memory.by_pool) == (7, False)
-    blind = space.candidate(optuna.trial.FixedTrial({**told, "asked": 0}), scenario)  # type: ignore[arg-type]
-    assert blind.steps[-1] == Send(2)
+    sending = space.candidate(optuna.trial.FixedTrial({**pulling, "at most": 0}), scenario)  # type: ignore[arg-type]
+    assert sending.steps[-1] == Send(2)
 
 
 # What comes out
@@ -182,7 +180,7 @@ def test_what_is_unstable_does_not_win(tmp_path: Path) -> None:
     finalists = [make("random"), make("pull-weighted")]
     assert not log.measure(finalists[0], "choose", 40_000, None).stable
     assert racing.choose(log, finalists, REPORT) == finalists[1]
-    with pytest.raises(ValueError, match="no policy was found that is stable"):
+    with pytest.raises(ValueError, match="no stable policy was found"):
         racing.choose(log, finalists[:1], REPORT)
 
 
@@ -204,7 +202,7 @@ def test_an_interrupted_search_goes_on_to_where_it_would_have_come(
     whole = read_rows(found / "small-mixed.jsonl")
     calls = calls_of(monkeypatch, stop_at=9)
     assert tuned(tmp_path) == 130
-    assert "keeps what was measured" in capsys.readouterr().out
+    assert "keeps the measurements" in capsys.readouterr().out
     assert len(calls) == 9
     assert not (tmp_path / "small-mixed.toml").exists()
     later = calls_of(monkeypatch)
@@ -234,8 +232,7 @@ def test_of_several_scenarios_those_that_are_done_stay(found: Path, tmp_path: Pa
     path = tmp_path / "scenarios" / "mine.toml"
     path.parent.mkdir()
     path.write_text("load = 0.5\nrouters = 2\n[[pools]]\nsize = 3\n")
-    out = ["--quick", "--workers", "1", "--out", str(tmp_path)]
-    assert tune.main([*out, "--scenario", "small-mixed", str(path)]) == 0
+    assert tuned(tmp_path, scenarios=("small-mixed", str(path))) == 0
     assert (tmp_path / "small-mixed.toml").read_bytes() == before
     assert load_policy(tmp_path / "mine.toml").name == "tuned"
 
