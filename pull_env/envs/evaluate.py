@@ -110,12 +110,12 @@ def evaluate(
             if customer == warmup:
                 recorders = [Recorder(one.simulator) for one in envs.envs]
             elif recorders and (customer - warmup) % batch == 0:
-                _mark(recorders)
+                _end_batches(recorders)
             extra = {"action_masks": envs.action_masks()} if masked else {}
             actions, _ = agent.predict(observations, deterministic=deterministic, **extra)
             observations = envs.step(actions)[0]
             report(1)
-        _mark(recorders)
+        _end_batches(recorders)
     counts = [recorder.counts() for recorder in recorders]
     return summarise(scenario, counts, seed=seed, warmup=warmup, seconds=time.perf_counter() - started)
 
@@ -125,7 +125,7 @@ def _pull(env: RouterEnv) -> tuple[Step, ...]:
     return (Send(weights="rate"),) if env.announce is None else (Take(), Send(weights="rate"))
 
 
-def _mark(recorders: list[Recorder]) -> None:
+def _end_batches(recorders: list[Recorder]) -> None:
     for recorder in recorders:
         recorder.end_batch()
 

@@ -18,15 +18,6 @@ def one_hot(env, k, wait=-1.0):
     return action
 
 
-def test_numbers_mean_weights():
-    numbers = np.array([[1.0, -1.0, -1.0], [1.0, 1.0, -1.0], [0.0, 1.0, -1.0], [-1.0, -1.0, -1.0]])
-    expected = [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 17, 16 / 17, 0], [1 / 3, 1 / 3, 1 / 3]]
-    np.testing.assert_allclose(mixture(numbers), expected, atol=1e-15)
-    drawn = mixture(np.random.default_rng(0).uniform(-1, 1, (1000, 9)))
-    assert (drawn >= 0).all()
-    np.testing.assert_allclose(drawn.sum(axis=1), 1.0)
-
-
 @pytest.mark.parametrize("k", range(13))
 def test_one_step_of_the_default_catalog_is_the_policy_of_that_step(k):
     env = ControlEnv(SCENARIO, customers=3200)

@@ -123,10 +123,10 @@ def play_optimum(scenario, best, replications, warmup, batch, batches=32):
             if customer == warmup:
                 recorder = Recorder(env.simulator)
             elif customer > warmup and (customer - warmup) % batch == 0:
-                recorder.mark()
+                recorder.end_batch()
             queues = np.rint(seen[:n] / (1 - seen[:n])).astype(int).tolist()
             seen = env.step(best.server(queues))[0]
-        recorder.mark()
+        recorder.end_batch()
         counts.append(recorder.counts())
     return summarise(scenario, counts, seed=3, warmup=warmup, seconds=1.0)
 

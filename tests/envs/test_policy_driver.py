@@ -12,85 +12,16 @@ from pull_env.policy.policy import (
     Announce,
     Cycle,
     Inspect,
-    Last,
-    Memory,
     Policy,
     Probe,
     Recall,
-    Search,
     Send,
     Take,
 )
 from pull_env.scenario.scenario import as_scenario, load_scenario
-from pull_env.simulation.kernel_data.step_records import encode
-from pull_env.simulation.simulator import Simulator
-from pull_env.simulation.workload import workload_for
+from tests.oracles.env_twins import FASTEST, POLICIES, WEIGHTED, assert_same_state, kernel_run
 
-FASTEST = Policy("pull fastest", (Take(order="fastest"), Send(weights="rate")), Announce())
-WEIGHTED = Policy("pull weighted", (Take(), Send(weights="rate")), Announce())
-POLICIES = [
-    Policy("uniform", (Send(),)),
-    Policy("pool", (Send(1),)),
-    Policy("pull", (Take(), Send()), Announce()),
-    WEIGHTED,
-    FASTEST,
-    Policy("slow first", (Take(1), Take(0), Send(0)), Announce()),
-    Policy("oldest, stale", (Take(order="oldest"), Send()), Announce(withdraw=False)),
-    Policy("threshold", (Take(), Send(weights="rate")), Announce(threshold=3)),
-    Policy("fewest", (Take(), Send()), Announce(recipient="fewest")),
-    Policy("fewest of 2", (Take(), Send()), Announce(recipient="fewest", sample=2)),
-    Policy("two choices", (Probe(),)),
-    Policy("balanced", (Probe(weights="rate", replace=True, rank="queue then speed"),)),
-    Policy("until idle", (Take(0), Probe(0, at_most=30, stop_at=0.0, rank="delay")), Announce()),
-    Policy("search", (Take(1), Search()), Announce()),
-    Policy("recall", (Take(order="fastest"), Recall(), Probe(weights="rate", stop_at=1.0)), Announce()),
-    Policy("recall a pool", (Recall(0), Probe(at_most=3))),
-    Policy("jsq", (Inspect("queue"),)),
-    Policy("sed", (Inspect("delay"),)),
-    Policy("jfsq", (Inspect("queue then speed"),)),
-    Policy("lwl", (Inspect("work"),)),
-    Policy("least work of 2", (Take(), Probe(rank="work")), Announce()),
-    Policy("round robin", (Cycle(),)),
-    Policy("weighted round robin", (Cycle(weights="rate"),)),
-    Policy("last", (Take(1), Last(), Send()), Announce(growth=0.7)),
-    Policy("two and the remembered", (Probe(recall=True),), memory=Memory(3, by_pool=False)),
-    Policy("local shortest queue", (Probe(recall=True),), memory=Memory(99, by_pool=False)),
-]
 ONE_OF_EACH = ("two-speeds", "small-mixed", "finite-buffers")
-
-# What an env keeps for its observation, whether the policy reads it or not.
-VIEW_FIELDS = {
-    "head": {"flags", "probed", "Q", "F"},
-    "routers": {"last_arrival", "recent_gap", "recent_empty"},
-    "lists": {"probed_wait", "probed_idle", "mean_received", "best_entry", "best_queue", "best_time"},
-}
-
-
-def kernel_run(policy: Policy, scenario, customers: int, seed: int, episode: int) -> Simulator:
-    workload = workload_for(scenario, policy.steps)
-    simulator = Simulator(scenario, policy.steps, policy.announce, memory=policy.memory, workload=workload)
-    simulator.reset(seed, episode)
-    simulator.run(encode(policy.steps, scenario), customers)
-    return simulator
-
-
-def assert_same_state(env: RouterEnv, simulator: Simulator) -> None:
-    ours, theirs = env.simulator.arrays, simulator.arrays
-    addresses = {name for name in ours.head.dtype.names if hasattr(ours, name)}
-    for name in ("head", "routers", "lists", "pools", "servers", "ages", "work"):
-        a, b = getattr(ours, name), getattr(theirs, name)
-        for field in set(a.dtype.names) - VIEW_FIELDS.get(name, set()):
-            if name == "head" and field in addresses:
-                continue
-            assert np.array_equal(a[field], b[field]), f"{name}.{field}"
-    for name in ("streams", "messages", "slots", "histogram", "departure_heap", "gaps", "sizes", "waiting"):
-        assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
-    if theirs.memory.size > 1:
-        assert np.array_equal(ours.memory, theirs.memory)
-    if theirs.histories.size > 1:
-        assert np.array_equal(ours.histories, theirs.histories)
-    if theirs.by_queue.order.size > 1:
-        assert np.array_equal(ours.by_queue.order, theirs.by_queue.order)
 
 
 def test_the_table_holds_every_step():

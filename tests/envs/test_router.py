@@ -17,9 +17,9 @@ from pull_env.kernels.state import CALENDAR
 from pull_env.policy.catalog import default_catalog
 from pull_env.policy.policy import Announce, Inspect, Probe, Recall, Send, Take
 from pull_env.scenario.scenario import Pool, Prices, Scenario, Trace, load_scenario, scenario_names
+from tests.oracles.env_twins import cost_of, record
 
 ID = "pull_env/Router-v0"
-COUNTERS = ("pulls", "removes", "probes", "updates")
 
 
 @pytest.fixture
@@ -32,32 +32,6 @@ def traced(tmp_path):
     trace = Trace(str(tmp_path / "trace.csv"), time="time", size="size")
     pools = (Pool(4, rate=1.5), Pool(4, rate=0.5, buffer=3))
     return Scenario(pools=pools, routers=2, load=0.9, arrivals=trace)
-
-
-def cost_of(env: RouterEnv) -> float:
-    """The total cost of the run so far, from the simulator's counters."""
-    arrays, prices = env.simulator.arrays, env.scenario.prices
-    wait = (
-        arrays.pools["wait_sum"]
-        if arrays.head["flags"][0] & CALENDAR
-        else arrays.pools["queue_sum"] / arrays.pools["rate"]
-    )
-    messages = sum(int(arrays.head[name][0]) for name in COUNTERS)
-    return float(
-        prices.wait * wait.sum()
-        + prices.block * (arrays.pools["blocked"].sum() + int(arrays.head["lost_customers"][0]))
-        + prices.message * messages
-    )
-
-
-def record(env: RouterEnv, steps: int, seed: int = 9) -> list:
-    """What an env answers to random actions."""
-    rng = np.random.default_rng(seed)
-    answers = []
-    for _ in range(steps):
-        observation, reward, *_, info = env.step(int(rng.integers(env.action_space.n)))
-        answers.append((observation.tolist(), reward, {k: np.asarray(v).tolist() for k, v in info.items()}))
-    return answers
 
 
 @pytest.mark.parametrize("observation", ["local", "with-state"])

@@ -7,16 +7,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 
-from pull_env.envs import batch
 from pull_env.envs.router import RouterEnv
 from pull_env.envs.vector import RouterVectorEnv
 from pull_env.policy.policy import Announce, Inspect, Probe, Recall, Send, Take
 from pull_env.scenario.scenario import Pool, Scenario, Trace
+from tests.oracles.env_twins import MODES, assert_same, assert_twins, pair
 
 ID = "pull_env/Router-v0"
-MODES = list(AutoresetMode)
 
 
 @pytest.fixture
@@ -30,45 +29,6 @@ def traced(tmp_path):
     return Scenario(
         pools=(Pool(4, rate=1.5), Pool(4, rate=0.5, buffer=3)), routers=2, load=0.9, arrivals=trace
     )
-
-
-def assert_same(one, other, where=""):
-    """Compare what two envs return: values, types, shapes, keys."""
-    assert type(one) is type(other), where
-    if isinstance(one, dict):
-        assert one.keys() == other.keys(), where
-        for key in one:
-            assert_same(one[key], other[key], f"{where}/{key}")
-    elif isinstance(one, (tuple, list)):
-        for k, (a, b) in enumerate(zip(one, other, strict=True)):
-            assert_same(a, b, f"{where}/{k}")
-    elif isinstance(one, np.ndarray):
-        assert one.dtype == other.dtype, where
-        if one.dtype == object:
-            assert_same(one.tolist(), other.tolist(), where)
-        else:
-            assert np.array_equal(one, other), where
-    else:
-        assert one == other, where
-
-
-def assert_twins(single, native, steps, seed=7):
-    """Drive Gymnasium's vector of single envs, and the native one, by the same random actions."""
-    assert_same(single.reset(seed=seed), native.reset(seed=seed))
-    rng, ends = np.random.default_rng(0), 0
-    for step in range(steps):
-        actions = rng.integers(native.single_action_space.n, size=native.num_envs)
-        expected, given = single.step(actions), native.step(actions)
-        assert_same(expected, given, f"step {step}")
-        ends += int(expected[3].sum())
-        if native.metadata["autoreset_mode"] == AutoresetMode.DISABLED and expected[3].any():
-            assert_same(*(envs.reset(options={"reset_mask": expected[3]}) for envs in (single, native)))
-    return ends
-
-
-def pair(mode, num_envs, workers=1, **arguments):
-    single = SyncVectorEnv([lambda: RouterEnv(**arguments)] * num_envs, autoreset_mode=mode)
-    return single, RouterVectorEnv(num_envs, autoreset_mode=mode, workers=workers, **arguments)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -152,28 +112,6 @@ def test_gymnasium_makes_it():
     assert infos["episode"]["l"].tolist() == [5, 5, 5]
     envs.close()
     envs.close()
-
-
-def test_the_same_whatever_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(batch, "ENVS_PER_THREAD", 2)
-    monkeypatch.setattr("os.cpu_count", lambda: 3)
-    automatic = RouterVectorEnv(7, scenario="two-speeds", customers=9)
-    assert automatic._batch.chunks == [(0, 2), (2, 4), (4, 7)]
-    given = [RouterVectorEnv(7, scenario="two-speeds", customers=9, workers=w) for w in (1, 2, 50)]
-    assert [len(envs._batch.chunks) for envs in given] == [1, 2, 7]
-    answers = []
-    for envs in (automatic, *given):
-        rng = np.random.default_rng(0)
-        answers.append([envs.reset(seed=1)] + [envs.step(rng.integers(18, size=7)) for _ in range(30)])
-        envs.close()
-    for answer in answers[1:]:
-        assert_same(answers[0], answer)
-
-
-def test_threads_are_not_used_where_they_cost_more_than_they_give():
-    """Waking a thread takes as long as some hundred steps: more threads would make small batches slower."""
-    assert len(RouterVectorEnv(256, scenario="small-mixed")._batch.chunks) == 1
-    assert batch.threads(1023) == 1
 
 
 def arrays_in(answer):

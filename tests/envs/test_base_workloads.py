@@ -23,9 +23,15 @@ from pull_env.simulation.kernel_data.view import observation_names
 from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.warmup import warmup_customers
 from pull_env.simulation.workload import workload_for
-from tests.envs.test_policy_driver import POLICIES, assert_same_state, kernel_run
-from tests.envs.test_router import cost_of, record
-from tests.envs.test_vector import assert_twins, pair
+from tests.oracles.env_twins import (
+    POLICIES,
+    assert_same_state,
+    assert_twins,
+    cost_of,
+    kernel_run,
+    pair,
+    record,
+)
 
 POOLS = (Pool(4, 1.5), Pool(3, 0.5, buffer=4))
 WORKLOADS = {

@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -254,14 +252,3 @@ def test_actions_of_all_agents_are_needed():
         env.step({"router_0": np.zeros(10)})
     with pytest.raises(ValueError, match="it must be 10 numbers"):
         env.step(dict.fromkeys(env.agents, np.zeros(9)))
-
-
-def test_pettingzoo_is_imported_when_it_is_asked_for_and_missed_by_name():
-    program = (
-        "import sys; sys.modules['pettingzoo'] = None\n"
-        "import pull_env, pull_env.envs.router\n"
-        "try:\n    pull_env.aec_env()\n"
-        "except ModuleNotFoundError as error:\n    print(error)"
-    )
-    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert found.stdout == "pettingzoo is missing: pip install 'pull-env[pettingzoo]'\n"
