@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +15,11 @@ from tyro.conf import Positional, arg
 
 from pull_env.policy.lookup import as_policy, named_policies
 from pull_env.policy.policy import Policy
-from pull_env.reporting.console import command_line, console, exit_status
+from pull_env.reporting.console import console, exit_status
 from pull_env.reporting.flags import POLICY, SCENARIO, Customers, Replications, Seed, Switch, Warmup, Workers
-from pull_env.reporting.run_folder import replacing
 from pull_env.scenario.scenario import Scenario, Trace, load_scenario, scenario_names, traced_names
 
 if TYPE_CHECKING:
-    from pull_env.bench.timing import Measurement
     from pull_env.simulation.results import Result
     from pull_env.simulation.statistics import Estimate
 
@@ -145,43 +144,27 @@ def bench(
             (quick: 0.05).
         out: Folder for the files.
     """
-    from pull_env.bench import suite
+    if find_spec("pull_env.bench") is None:
+        raise ValueError(
+            "bench runs from a checkout of the repository: the installed package has no benchmark"
+        )
+    from pull_env.bench import run as benchmark
     from pull_env.reporting.rows import checkout
 
-    plan = suite.Plan(
+    plan = benchmark.Plan(
         policies=tuple(as_policy(name) for name in policies),
         pull=as_policy("pull"),
         two_choices=as_policy("power-of-d(2)"),
-        sizes=sizes if sizes is not None else suite.QUICK_SIZES if quick else suite.SIZES,
-        cores=cores if cores is not None else suite.all_cores(),
-        seconds=seconds if seconds is not None else suite.QUICK_SECONDS if quick else suite.SECONDS,
+        sizes=sizes if sizes is not None else benchmark.QUICK_SIZES if quick else benchmark.SIZES,
+        cores=cores if cores is not None else benchmark.all_cores(),
+        seconds=seconds if seconds is not None else benchmark.QUICK_SECONDS if quick else benchmark.SECONDS,
         quick=quick,
     )
     plan.check()
     checkout(Path(__file__).parents[1])  # before anything is written, which would make the tree unclean
     out.mkdir(parents=True, exist_ok=True)
-    _publish(suite.measure(plan, progress=sys.stderr.isatty()), out)
+    benchmark.publish(benchmark.measure(plan, progress=sys.stderr.isatty()), out)
     return 0
-
-
-def _publish(measurements: Sequence[Measurement], folder: Path) -> None:
-    """Print the tables of a benchmark, and write its two files."""
-    from pull_env.bench.picture import draw
-    from pull_env.bench.report import NOTE, speed_row, tables
-    from pull_env.reporting.rows import to_line
-
-    command = command_line(sys.orig_argv[1:])
-    paths = [folder / "bench.json", folder / "bench.png"]
-    with replacing(*paths) as (json_draft, png_draft):
-        lines = ",\n".join(to_line(speed_row(one, command=command)) for one in measurements)
-        json_draft.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-        draw(measurements, png_draft)
-    out = console()
-    for title, table in tables(measurements):
-        out.print(title, style="bold")
-        out.print(table)
-    out.print(NOTE)
-    out.print("Written:", *paths)
 
 
 def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:

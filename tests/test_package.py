@@ -171,6 +171,7 @@ def test_the_wheel_runs_in_an_empty_environment(tmp_path):
     assert "pull_env/scenario/presets/two-speeds.toml" in names
     assert "baselines/policies/tuned_presets/two-speeds.toml" in names
     assert "pull_env/py.typed" in names
+    assert not [name for name in names if name.startswith("pull_env/bench")]
     python = tmp_path / "venv/bin/python"
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     subprocess.run(
@@ -184,5 +185,10 @@ def test_the_wheel_runs_in_an_empty_environment(tmp_path):
     content = json.loads(found.stdout)["result"]
     here = pull_env.simulate("small-mixed", baselines.make("pull"), 200_000).to_dict()
     assert {**content, "seconds": 0} == {**json.loads(json.dumps(here)), "seconds": 0}
+    refused = subprocess.run(
+        [python, "-m", "pull_env", "bench"], cwd=elsewhere, env=clean, capture_output=True, text=True
+    )
+    sentence = "error: bench runs from a checkout of the repository: the installed package has no benchmark\n"
+    assert (refused.returncode, refused.stdout, refused.stderr) == (2, "", sentence)
     code = "import gymnasium as g; e = g.make('pull_env:pull_env/Router-v0'); e.reset(seed=0); print(e.step(0)[1])"
     subprocess.run([python, "-c", code], cwd=elsewhere, env=clean, check=True, capture_output=True)

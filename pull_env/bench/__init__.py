@@ -1,5 +1,5 @@
-"""What this machine does in a second: customers and env steps, what a start costs, what a system takes.
+"""Speed and memory on this machine: customers and env steps per second, start-up time, bytes per server.
 
-`python -m pull_env bench` runs it. All numbers are of one machine at one moment: they compare within a run
-only.
+`python -m pull_env bench` runs it, from a checkout: wheels do not contain this folder. All numbers are of one
+machine at one moment: compare them within a run only.
 """

@@ -1,4 +1,4 @@
-"""Two choices in Cimba: its compiler takes classes of a module, whose annotations it reads."""
+"""The shorter of two queues in Cimba, whose compiler reads the annotations of a module's classes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import cimba as cb
 
 
 class Server(cb.Model):
-    """A server and its queue, of the times at which customers arrived."""
+    """A server and its queue: the arrival times of its customers."""
 
     mean: cb.Param[float]
-    first: cb.Param[float]  # the time from which on customers count
-    last: cb.Param[float]  # the time up to which they do
+    first: cb.Param[float]  # time from which customers count
+    last: cb.Param[float]  # time until which they count
     queue: cb.Store[float] = cb.Store()
     length: int = 0
     served: cb.Output[int]
@@ -18,13 +18,13 @@ class Server(cb.Model):
 
     @cb.on_start
     def clear(self) -> None:
-        """Count from 0."""
+        """Set the counts to 0."""
         self.served = 0
         self.total = 0.0
 
     @cb.process
     def serve(self) -> None:
-        """Serve one customer after the other."""
+        """Serve one customer after another."""
         while True:
             arrived = self.queue.get()
             cb.hold(cb.random.exponential(self.mean))
@@ -35,14 +35,14 @@ class Server(cb.Model):
 
 
 class Router(cb.Model):
-    """Sends every customer to the shorter queue of two servers at random."""
+    """Sends every customer to the shorter queue of two random servers."""
 
     gap: cb.Param[float]  # mean time between arrivals
     servers: list[Server]
 
     @cb.process
     def route(self) -> None:
-        """Route one customer after the other."""
+        """Route one customer after another."""
         n = len(self.servers)
         while True:
             cb.hold(cb.random.exponential(self.gap))
@@ -57,7 +57,7 @@ class Router(cb.Model):
 
 
 def mean_response(rates: list[float], arrival_rate: float, customers: int, margin: int, seed: int) -> float:
-    """Return the mean response over the time in which `customers` arrive on average, but for its ends."""
+    """Return the mean response while `customers` arrive on average, without `margin` at the ends."""
     router = Router()
     router.gap = 1 / arrival_rate
     servers = []
@@ -68,6 +68,6 @@ def mean_response(rates: list[float], arrival_rate: float, customers: int, margi
         servers.append(server)
     router.servers = servers
     window = cb.Window(duration=customers / arrival_rate)
-    found = cb.Experiment(router, window=window, seed=seed).run(workers=1)
-    served = sum(int(found[server].served.values.sum()) for server in servers)
-    return sum(float(found[server].total.values.sum()) for server in servers) / served
+    results = cb.Experiment(router, window=window, seed=seed).run(workers=1)
+    served = sum(int(results[server].served.values.sum()) for server in servers)
+    return sum(float(results[server].total.values.sum()) for server in servers) / served

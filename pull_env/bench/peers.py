@@ -1,8 +1,8 @@
-"""Other simulators on the same system: two choices on n servers, each written as its manual would have it.
+"""Other simulators on the same system: the shorter of two random queues, each in its manual's style.
 
-A peer returns the mean response, so that a test can tell whether it simulates what `simulate` does. None
-looks at the routers: two choices need no messages from servers, and what R routers do is what one does. Each
-timing is a process of its own, since Cimba must come before the compiler has compiled anything:
+A peer returns the mean response, so that a test can check that it simulates what `simulate` does. None has
+routers: without messages from servers, R routers do what one does. Each timing is a process of its own,
+since Cimba must be loaded before Numba has compiled anything:
 
     python -m pull_env.bench.peers NAME CUSTOMERS MARGIN SEED
 """
@@ -20,18 +20,17 @@ from importlib.util import find_spec
 from statistics import fmean
 from typing import Any
 
-from pull_env.bench.engine import CUSTOMERS, Running, system
-from pull_env.bench.processes import run
+from pull_env.bench.processes import run_python
+from pull_env.bench.subjects import CUSTOMERS, WarmRun, system
 from pull_env.bench.timing import Measurement, throughput
 from pull_env.policy.policy import Policy
 from pull_env.scenario.scenario import Scenario
 
-Peer = Callable[
-    [Scenario, int, int, int], float
-]  # scenario, customers, of them at either end not counted, seed
+# Arguments: scenario, customers, how many of them at either end are not counted, seed.
+Peer = Callable[[Scenario, int, int, int], float]
 
 SERVERS = 100
-SECONDS = 0.5  # about what a timing of a peer takes
+SECONDS = 0.5  # that a timing of a peer takes, about
 
 
 def rates_of(scenario: Scenario) -> list[float]:
@@ -40,7 +39,7 @@ def rates_of(scenario: Scenario) -> list[float]:
 
 
 def simpy(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
-    """Return the mean response: a process a customer, a resource a server."""
+    """Return the mean response: one process per customer, one resource per server."""
     library, draw = import_module("simpy"), random.Random(seed)
     rates, responses = rates_of(scenario), []
     env = library.Environment()
@@ -68,10 +67,10 @@ def simpy(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
 
 
 def ciw(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
-    """Return the mean response: a node a server, behind one where customers are routed in no time."""
+    """Return the mean response: one node per server, behind one that routes in no time."""
     library: Any = import_module("ciw")
     rates = rates_of(scenario)
-    law, leave = library.dists, library.routing.Leave
+    distributions, leave = library.dists, library.routing.Leave
 
     class TwoChoices(library.routing.NodeRouting):  # type: ignore[misc]
         def next_node(self, individual: Any) -> Any:
@@ -80,8 +79,8 @@ def ciw(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
             return min((nodes[k] for k in chosen), key=lambda node: node.number_of_individuals)
 
     network = library.create_network(
-        arrival_distributions=[law.Exponential(scenario.total_arrival_rate), *[None] * len(rates)],
-        service_distributions=[law.Deterministic(0.0), *map(law.Exponential, rates)],
+        arrival_distributions=[distributions.Exponential(scenario.total_arrival_rate), *[None] * len(rates)],
+        service_distributions=[distributions.Deterministic(0.0), *map(distributions.Exponential, rates)],
         number_of_servers=[float("inf"), *[1] * len(rates)],
         routing=library.routing.NetworkRouting([TwoChoices(), *(leave() for _ in rates)]),
     )
@@ -96,7 +95,7 @@ def ciw(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
 
 
 def cimba(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
-    """Return the mean response: a process a server, which takes from a store; `customers` on average."""
+    """Return the mean response: one process and one store per server; `customers` on average."""
     return import_module("pull_env.bench.cimba_peer").mean_response(  # type: ignore[no-any-return]
         rates_of(scenario), scenario.total_arrival_rate, customers, margin, seed
     )
@@ -114,45 +113,45 @@ def installed() -> list[str]:
     return [name for name, (module, _, _) in PEERS.items() if find_spec(module) is not None]
 
 
-def play(name: str, customers: int, margin: int, seed: int) -> tuple[float, float]:
-    """Let a peer simulate in a process of its own; return the mean response, and the seconds that it took.
+def time_peer(name: str, customers: int, margin: int, seed: int) -> tuple[float, float]:
+    """Simulate by a peer, in a process of its own; return the mean response, and the seconds.
 
     Args:
         name: Of the peer.
         customers: How many to simulate.
-        margin: How many at the start are not counted, when the system fills, nor at the end, when it empties.
-        seed: Of the peer's chance.
+        margin: How many are not counted at the start, when the system fills, and at the end, when it empties.
+        seed: Of the peer's random numbers.
     """
     words = ("-m", "pull_env.bench.peers", name, str(customers), str(margin), str(seed))
-    response, seconds = json.loads(run(words)[1])
+    response, seconds = json.loads(run_python(words)[1])
     return response, seconds
 
 
 def compare(policy: Policy, seconds: float, timings: int) -> Iterator[Measurement]:
-    """Yield the customers a second of this simulator and of the peers, timed in turns, on one thread.
+    """Yield the customers per second of this simulator and the peers, timed in turns, one thread.
 
     Args:
-        policy: Two choices.
+        policy: The shorter of two queues.
         seconds: Length of a timing of this simulator; that of a peer is `SECONDS`.
         timings: How many.
     """
     scenario = system(SERVERS)
-    running = Running(scenario, policy, seconds)
+    own = WarmRun(scenario, policy, seconds)
     names = installed()
     rates: dict[str, list[float]] = {name: [] for name in ("pull_env", *names)}
     for seed in range(timings):
-        rates["pull_env"].extend(throughput([running], running.customers, seconds, 1))
+        rates["pull_env"].extend(throughput([own], own.customers, seconds, 1))
         for name in names:
             customers = PEERS[name][2]
-            rates[name].append(customers / play(name, customers, customers // 10, seed)[1])
-    for name, found in rates.items():
-        warmup = running.warmup if name == "pull_env" else 0
-        shown = name if name == "pull_env" else f"{name} {version(PEERS[name][0])}"
-        yield Measurement("peers", shown, CUSTOMERS, tuple(found), 1, None, warmup, scenario, policy)
+            rates[name].append(customers / time_peer(name, customers, customers // 10, seed)[1])
+    for name, values in rates.items():
+        warmup = own.warmup if name == "pull_env" else 0
+        title = name if name == "pull_env" else f"{name} {version(PEERS[name][0])}"
+        yield Measurement("peers", title, CUSTOMERS, tuple(values), 1, None, warmup, scenario, policy)
 
 
 def main(name: str, *numbers: str) -> None:
-    """Let a peer simulate, and print its mean response and the seconds that it took, as JSON."""
+    """Simulate by a peer; print its mean response and the seconds, as JSON."""
     peer, scenario = PEERS[name][1], system(SERVERS)
     customers, margin, seed = map(int, numbers)
     peer(scenario, 20, 0, 0)  # imports, and compiles

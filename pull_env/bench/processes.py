@@ -1,4 +1,4 @@
-"""What is seen from outside a process: the time to a first result, and memory; and what the arrays take."""
+"""What is measured from outside a process, start-up time and peak memory; and the bytes of the arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import pull_env
-from pull_env.bench.engine import system
+from pull_env.bench.subjects import system
 from pull_env.bench.timing import Measurement
 from pull_env.kernels.compiler.jit import CACHE_VARIABLE
 from pull_env.policy.policy import Policy
@@ -24,17 +24,31 @@ from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.simulator import Simulator
 
 FIRST_CUSTOMERS = 100_000
-CHILD = ("-m", "pull_env.bench.child")
 LARGE = 1_000_000  # servers
-EMPTY = system(2)  # what a process holds that simulates next to nothing
+# Simulates the run on standard input and prints its peak of memory in bytes, or null. On Linux `ru_maxrss`
+# counts the process that started this one as well, so VmHWM comes first; Windows has no `resource`.
+CHILD = """
+import json, pathlib, re, sys
+from pull_env import Policy, Scenario, simulate
+run = json.load(sys.stdin)
+scenario, policy = Scenario.from_dict(run["scenario"]), Policy.from_dict(run["policy"])
+simulate(scenario, policy, run["customers"], warmup=run["warmup"], replications=1, workers=1)
+status = pathlib.Path("/proc/self/status")
+high = re.search(r"VmHWM:\\s*([0-9]+)", status.read_text() if status.is_file() else "")
+peak = 1024 * int(high[1]) if high else None
+if peak is None and sys.platform != "win32":
+    import resource
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+print(json.dumps(peak))
+"""
 
 
-def run(words: tuple[str, ...], told: str = "", cache: str | None = None) -> tuple[float, str]:
-    """Run Python with `words`, tell it `told`; return the seconds to its end and what it printed.
+def run_python(words: tuple[str, ...], text: str = "", cache: str | None = None) -> tuple[float, str]:
+    """Run Python with `words`; return the seconds to its end and what it printed.
 
     Args:
         words: Python's arguments.
-        told: What it reads from standard input.
+        text: What it reads from standard input.
         cache: Folder of compiled kernels; None: the usual one.
 
     Raises:
@@ -45,83 +59,81 @@ def run(words: tuple[str, ...], told: str = "", cache: str | None = None) -> tup
     environment = {**os.environ, "PYTHONPATH": paths} | ({} if cache is None else {CACHE_VARIABLE: cache})
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, *words], input=told, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *words], input=text, env=environment, capture_output=True, text=True, check=False
     )
     seconds = time.perf_counter() - start
     if done.returncode:
         last = done.stderr.strip().rpartition("\n")[2]
-        raise OSError(f"{' '.join(words)} has ended with status {done.returncode}: {last}")
+        raise OSError(f"a measured process has ended with status {done.returncode}: {last}")
     return seconds, done.stdout
 
 
+def simulate_in_child(
+    scenario: Scenario, policy: Policy, customers: int, warmup: int, cache: str | None = None
+) -> tuple[float, int | None]:
+    """Simulate in a process of its own; return its seconds and its peak of memory in bytes, if known."""
+    content = {"scenario": scenario.to_dict(), "policy": policy.to_dict()}
+    run = json.dumps({**content, "customers": customers, "warmup": warmup})
+    seconds, printed = run_python(("-c", CHILD), run, cache)
+    return seconds, json.loads(printed)
+
+
 def starts(policy: Policy, timings: int) -> Iterator[Measurement]:
-    """Yield the seconds of Python alone, of `import pull_env`, of a first result with compiled kernels."""
-    scenario = system(100)
-    told = order(scenario, policy, FIRST_CUSTOMERS, 0)
-    first = f"first result, {FIRST_CUSTOMERS:,} customers"
-    for name, words, given in (
-        ("Python alone", ("-c", "pass"), ""),
-        ("import pull_env", ("-c", "import pull_env"), ""),
-        (first, CHILD, told),
-    ):
-        values = tuple(run(words, given)[0] for _ in range(timings))
-        what = (scenario, policy) if given else (None, None)
-        yield Measurement("starts", name, "s", values, 1, None, 0, *what)
+    """Yield the seconds of Python alone, `import pull_env`, a first result with compiled kernels."""
+    for name, code in (("Python alone", "pass"), ("import pull_env", "import pull_env")):
+        yield Measurement("starts", name, "s", tuple(run_python(("-c", code))[0] for _ in range(timings)))
+    scenario, name = system(100), f"first result, {FIRST_CUSTOMERS:,} customers"
+    values = tuple(simulate_in_child(scenario, policy, FIRST_CUSTOMERS, 0)[0] for _ in range(timings))
+    yield Measurement("starts", name, "s", values, scenario=scenario, policy=policy)
 
 
 def cold_start(policy: Policy) -> Iterator[Measurement]:
-    """Yield the seconds of the same result where no kernel is compiled yet: once, as it takes long."""
-    scenario = system(100)
+    """Yield the seconds of the same result before any kernel is compiled: once, as it takes long."""
+    scenario, name = system(100), f"first result, {FIRST_CUSTOMERS:,} customers, no kernel compiled"
     with tempfile.TemporaryDirectory() as folder:
-        seconds, _ = run(CHILD, order(scenario, policy, FIRST_CUSTOMERS, 0), cache=folder)
-    name = f"first result, {FIRST_CUSTOMERS:,} customers, no kernel compiled"
-    yield Measurement("starts", name, "s", (seconds,), 1, None, 0, scenario, policy)
-
-
-def order(scenario: Scenario, policy: Policy, customers: int, warmup: int) -> str:
-    """Return what `child` is told."""
-    content = {"scenario": scenario.to_dict(), "policy": policy.to_dict()}
-    return json.dumps({**content, "customers": customers, "warmup": warmup})
+        seconds, _ = simulate_in_child(scenario, policy, FIRST_CUSTOMERS, 0, cache=folder)
+    yield Measurement("starts", name, "s", (seconds,), scenario=scenario, policy=policy)
 
 
 def memory(policy: Policy) -> Iterator[Measurement]:
-    """Yield the peak of a process that simulates a million servers, and what of it every simulation takes."""
-    for name, scenario in (("peak, next to no servers", EMPTY), (f"peak, n = {LARGE:,}", system(LARGE))):
-        warmup = scenario.servers
-        found = json.loads(run(CHILD, order(scenario, policy, max(scenario.servers, 1000), warmup))[1])
-        if found is not None:
-            yield Measurement("memory", name, "bytes", (float(found),), 1, None, warmup, scenario, policy)
+    """Yield the peak of a process that simulates next to no servers, and a million."""
+    for name, n in (("peak, next to no servers", 2), (f"peak, n = {LARGE:,}", LARGE)):
+        scenario = system(n)
+        _, peak = simulate_in_child(scenario, policy, max(n, 1000), n)
+        if peak is not None:
+            values = (float(peak),)
+            yield Measurement("memory", name, "bytes", values, warmup=n, scenario=scenario, policy=policy)
 
 
 def footprint(policy: Policy) -> Iterator[Measurement]:
-    """Yield how many bytes of arrays a server adds, and a slot: a pair of a router and a server.
+    """Yield the bytes of arrays per server, and per slot: a pair of a router and a server.
 
     The arrays take a + b n + c R n bytes: differences of sizes give b and c.
     """
     few, lots = 1000, 2000
-    size = {(n, R): held(system(n, R), policy) for n in (few, lots) for R in (1, 2)}
+    size = {(n, R): array_bytes(system(n, R), policy) for n in (few, lots) for R in (1, 2)}
     by_server = {R: (size[lots, R] - size[few, R]) / (lots - few) for R in (1, 2)}
     slot = by_server[2] - by_server[1]
     for name, value in (("a server", by_server[1] - slot), ("a slot: a router and a server", slot)):
         yield Measurement("memory", f"arrays, {name}", "bytes", (value,), policy=policy)
 
 
-def held(scenario: Scenario, policy: Policy) -> int:
-    """Return the bytes of the arrays of a simulator."""
+def array_bytes(scenario: Scenario, policy: Policy) -> int:
+    """Return the bytes of the arrays of a simulator, each buffer counted once."""
     simulator = Simulator(scenario, policy.steps, policy.announce, memory=policy.memory)
-    return sum({id(root): root.nbytes for root in map(owner, arrays_of(simulator.arrays))}.values())
+    return sum({id(owner): owner.nbytes for owner in map(_owner, _arrays(simulator.arrays))}.values())
 
 
-def arrays_of(part: Any) -> Iterator[np.ndarray[Any, Any]]:
+def _arrays(part: Any) -> Iterator[np.ndarray[Any, Any]]:
     """Yield the arrays in a dataclass, and in those within it."""
-    for each in dataclasses.fields(part):
-        value = getattr(part, each.name)
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
         if isinstance(value, np.ndarray):
             yield value
         elif dataclasses.is_dataclass(value):
-            yield from arrays_of(value)
+            yield from _arrays(value)
 
 
-def owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the array whose memory `array` shows: itself, but for views."""
-    return owner(array.base) if isinstance(array.base, np.ndarray) else array
+def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the array that owns the memory of `array`."""
+    return _owner(array.base) if isinstance(array.base, np.ndarray) else array

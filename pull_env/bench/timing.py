@@ -1,4 +1,4 @@
-"""A measurement, and how rates are taken: several timings, of which middle and ends are told."""
+"""A measurement: several timings of one thing, shown as their median and range."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Measurement:
         kind: The table that it belongs to, such as `policies`.
         name: What was measured.
         unit: Of the values.
-        values: One a timing.
+        values: One per timing.
         threads: How many ran at once.
         envs: How many envs were stepped at once; None: no env was.
-        warmup: Customers simulated before a clock ran, by thread.
+        warmup: Customers simulated per thread before the first timing.
         scenario: The system; None: it does not matter.
         policy: What its routers followed; None: no policy.
     """
@@ -44,37 +44,37 @@ class Measurement:
 
     @property
     def servers(self) -> int:
-        """How many servers the system has; 0 if there is none."""
+        """Servers of the system; 0 without one."""
         return 0 if self.scenario is None else self.scenario.servers
 
     @property
     def median(self) -> float:
-        """The middle of the values."""
+        """Median of the values."""
         return statistics.median(self.values)
 
     @property
     def low(self) -> float:
-        """The least value."""
+        """Least value."""
         return min(self.values)
 
     @property
     def high(self) -> float:
-        """The greatest value."""
+        """Greatest value."""
         return max(self.values)
 
     def nanoseconds(self) -> Measurement:
-        """Return a measurement of things a second as ns a thing."""
-        thing = self.unit.removesuffix("s a second")
-        return replace(self, unit=f"ns a {thing}", values=tuple(1e9 / rate for rate in self.values))
+        """Return a rate per second as nanoseconds per unit."""
+        unit = self.unit.removesuffix("s per second")
+        return replace(self, unit=f"ns per {unit}", values=tuple(1e9 / rate for rate in self.values))
 
 
 def throughput(
     blocks: Sequence[Block], units: int, seconds: float, timings: int = TIMINGS
 ) -> tuple[float, ...]:
-    """Return how many units a second are done, timing by timing.
+    """Return the units done per second, one value per timing.
 
     Args:
-        blocks: What to repeat, a block a thread.
+        blocks: What to repeat, one block per thread.
         units: What one call of a block does.
         seconds: Length of a timing.
         timings: How many.

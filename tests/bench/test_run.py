@@ -16,14 +16,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import baselines
 from pull_env import __main__ as cli
-from pull_env.bench import engine, envs, picture, processes, suite, timing
-from pull_env.bench.timing import Measurement
-from pull_env.envs.router import RouterEnv
+from pull_env.bench import run, subjects, timing
 
 TINY = ("--policies", "pull", "jsq", "--sizes", "20", "40", "--cores", "1", "--seconds", "0.002")
 FILES = ("bench.json", "bench.png")
@@ -39,19 +35,19 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return found
 
 
-def few(self: suite.Plan) -> Iterator[suite.Task]:
+def few(self: run.Plan) -> Iterator[run.Task]:
     """Yield only what the picture needs."""
     for task in tasks(self):
-        if task.func in (engine.customers, engine.by_cores):  # type: ignore[attr-defined]
+        if task.func in (subjects.customers, subjects.by_cores):  # type: ignore[attr-defined]
             yield task
 
 
-tasks = suite.Plan.tasks
+tasks = run.Plan.tasks
 
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite.Plan, "tasks", few)
+    monkeypatch.setattr(run.Plan, "tasks", few)
 
 
 # What comes out
@@ -84,7 +80,7 @@ def test_a_row_says_with_what_and_where_it_was_measured(rows: list[dict[str, Any
         assert 0 < row["low"] <= row["median"] <= row["high"] < math.inf
         assert row["median"] == statistics.median(row["timings"])
         if row["run"]["kind"] in ("policies", "cores", "routers", "peers"):
-            assert row["unit"] == "customers a second"
+            assert row["unit"] == "customers per second"
             assert len(row["policy"]["sha256"]) == len(row["scenario"]["sha256"]) == 64
     names = [row["run"]["name"] for row in rows if row["run"]["kind"] == "peers"]
     assert names[0] == "pull_env"
@@ -111,8 +107,8 @@ def test_tables_and_files(short: None, tmp_path: Path, capsys: pytest.CaptureFix
     assert cli.main(["bench", *TINY, "--out", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert "ns a customer, one thread" in out
-    assert "million customers a second, n = 20" in out
+    assert "ns per customer, one thread" in out
+    assert "million customers per second, n = 20" in out
     assert "threads: 1" in out
     assert (tmp_path / "bench.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     row = json.loads((tmp_path / "bench.json").read_text())[0]
@@ -120,102 +116,10 @@ def test_tables_and_files(short: None, tmp_path: Path, capsys: pytest.CaptureFix
     assert float(in_table.replace(",", "")) == pytest.approx(1e9 / row["median"], rel=0.01)
 
 
-def test_the_picture_shows_all_points(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    drawn = {}
-    monkeypatch.setattr(picture.Figure, "savefig", lambda figure, path, **options: drawn.update(of=figure))
-    rates = (2e6, 4e6, 5e6)
-    pull = partial(Measurement, name="pull", unit="customers a second", values=rates)
-    sizes = [pull("policies", scenario=engine.system(n)) for n in (10, 1000)]
-    cores = [pull("cores", scenario=engine.system(10), threads=k) for k in (1, 2)]
-    picture.draw([*sizes, *cores], tmp_path / "x.png")
-    left, right = drawn["of"].axes
-    assert left.lines[0].get_xydata().tolist() == [[10, 250], [1000, 250]]
-    assert right.lines[0].get_xydata().tolist() == [[1, 4], [2, 4]]
-    (bars,) = left.containers[0].lines[2]
-    assert [list(bar[:, 1]) for bar in bars.get_segments()] == [[200, 500], [200, 500]]
-
-
-# What is measured
-
-
-def test_a_rate_is_what_was_done_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [0.0]
-    monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
-
-    def block() -> None:
-        clock[0] += 0.375
-
-    assert timing.throughput([block], 6, 1.0, timings=2) == (16.0, 16.0)  # three blocks, until 1.125
-
-
-def test_threads_add_up() -> None:
-    one, two = (timing.throughput([partial(time.sleep, 0.01)] * k, 1, 0.1) for k in (1, 2))
-    assert 1.5 * max(one) < max(two) < 2.5 * 100
-
-
-def test_a_simulator_is_warm_before_it_is_timed() -> None:
-    running = engine.Running(engine.system(20_000), baselines.make("pull"), seconds=0.02)
-    assert running.warmup >= 60_000
-    assert running.customers > 1
-    before = running.warmup
-    running()
-    assert running.warmup == before
-
-
-def test_every_action_of_the_catalog_is_of_one_kind() -> None:
-    found = envs.kinds(RouterEnv(envs.two_speeds(4)).catalog)
-    assert {kind: found[kind] for kind in ("take", "recall", "send")} == {
-        "take": [0, 1],
-        "recall": [2, 3],
-        "send": [4, 5],
-    }
-    probes = [f"probe until a wait of {wait}" for wait in ("0", "0.5", "1", "2")]
-    assert list(found) == ["take", "recall", "send", *probes]
-    assert sorted(action for actions in found.values() for action in actions) == list(range(18))
-
-
-@pytest.mark.parametrize("allowed", [None, [2, 5]])
-def test_many_envs_are_given_the_actions_allowed(allowed: list[int] | None) -> None:
-    given: list[int] = []
-
-    class Watched(envs.NoOps):
-        def step(self, actions: Any) -> Any:
-            given.extend(actions.tolist())
-            return super().step(actions)
-
-    assert min(envs.many(Watched(8), 0.0001, allowed)) > 0
-    assert set(given) == set(allowed or range(18))
-
-
-def test_policies_that_need_another_clock_can_be_measured() -> None:
-    running = engine.Running(engine.system(20), baselines.make("lwl"), seconds=0.002)
-    assert timing.throughput([running], running.customers, 0.002, 1)[0] > 0
-
-
-@pytest.mark.parametrize("name", ["pull", "jiq", "jsq"])
-def test_bytes_by_server_and_slot_give_the_size_of_other_systems(name: str) -> None:
-    policy = baselines.make(name)
-    server, slot = (m.median for m in processes.footprint(policy))
-    small, large = (processes.held(engine.system(n, 3), policy) for n in (3000, 7000))
-    assert large - small == 4000 * (server + 3 * slot)
-
-
-def test_the_peak_is_that_of_the_process_alone() -> None:
-    ballast = np.ones(100_000_000)  # 800 MB, which a process started from here would be charged with
-    told = processes.order(processes.EMPTY, baselines.make("pull"), 1000, 0)
-    assert 50e6 < json.loads(processes.run(processes.CHILD, told)[1]) < 600e6
-    assert ballast.size
-
-
-def test_a_process_that_fails_is_told() -> None:
-    with pytest.raises(OSError, match="has ended with status 1: ZeroDivisionError"):
-        processes.run(("-c", "1 / 0"))
-
-
 def test_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     for count, numbers in ((1, (1,)), (2, (1, 2)), (6, (1, 2, 4, 6)), (8, (1, 2, 4, 8)), (None, (1,))):
         monkeypatch.setattr(os, "cpu_count", lambda count=count: count)
-        assert suite.all_cores() == numbers
+        assert run.all_cores() == numbers
 
 
 # Refusals
@@ -287,7 +191,7 @@ def stopped(error: BaseException) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), 130), (OSError("full"), 2)])
-@pytest.mark.parametrize("place", [(engine, "by_cores"), (picture, "draw")], ids=["measure", "write"])
+@pytest.mark.parametrize("place", [(subjects, "by_cores"), (run, "draw")], ids=["measure", "write"])
 def test_earlier_files_stay_as_they_are(
     place: tuple[Any, str],
     error: BaseException,
@@ -296,8 +200,8 @@ def test_earlier_files_stay_as_they_are(
     earlier: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if place[0] is engine:
-        monkeypatch.setattr(suite.Plan, "tasks", lambda plan: iter([*few(plan), stopped(error)]))
+    if place[0] is subjects:
+        monkeypatch.setattr(run.Plan, "tasks", lambda plan: iter([*few(plan), stopped(error)]))
     else:
         monkeypatch.setattr(*place, stopped(error))
     assert cli.main(["bench", *TINY, "--out", str(earlier)]) == status

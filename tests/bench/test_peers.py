@@ -9,7 +9,7 @@ import pytest
 
 import baselines
 from pull_env import simulate
-from pull_env.bench import engine, peers
+from pull_env.bench import peers, subjects
 
 LENGTHS = {"SimPy": 22_000, "Ciw": 11_000, "Cimba": 200_000}
 MARGIN = 1_000
@@ -24,14 +24,14 @@ def test_a_peer_has_the_response_of_simulate(name: str) -> None:
     """
     if name not in peers.installed():
         pytest.skip(f"{name} is not installed")
-    scenario, counted = engine.system(peers.SERVERS), LENGTHS[name] - 2 * MARGIN
+    scenario, counted = subjects.system(peers.SERVERS), LENGTHS[name] - 2 * MARGIN
 
     def runs(policy: str) -> tuple[float, float]:
         found = simulate(scenario, baselines.make(policy), 64 * counted, warmup=MARGIN, replications=64)
         samples = np.array(found.mean_number.samples) / scenario.total_arrival_rate
         return float(samples.mean()), float(samples.std(ddof=1))
 
-    response, _ = peers.play(name, LENGTHS[name], MARGIN, seed=0)
+    response, _ = peers.time_peer(name, LENGTHS[name], MARGIN, seed=0)
     (mean, spread), (other, other_spread) = runs("power-of-d(2)"), runs("power-of-d(3)")
     assert abs(response - mean) < 4 * spread
     assert abs(response - other) > 4 * other_spread
