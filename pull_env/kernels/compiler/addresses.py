@@ -1,19 +1,4 @@
-"""How kernels reach records: by the address of an array, or by the handle of a system.
-
-A handle is one integer. Its low bits are the address of a head, a record whose fields hold the addresses of
-the other arrays; the high bits are flags of the run:
-
-    handle  |  flags  |  address  |
-                            |
-                            v
-    head    |  n, J, ...  |  pools  |  servers  |  ...  |     one record
-                               |
-                               v
-    array                 |  record 0  |  record 1  |  ...  |
-
-Kernels see addresses only, which keep nothing alive: the Python object that allocated the arrays must live as
-long as the handle is used.
-"""
+"""How kernels reach records: by the address of an array or by a handle, drawn in `pull_env.kernels`."""
 
 from __future__ import annotations
 

@@ -55,19 +55,18 @@ def _copy(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
 copy: Any = intrinsic(_copy)
 
 
-def _call_entry(typing_context: Any, address: Any, system: Any, what: Any, first: Any, second: Any) -> Any:
-    """Call the function at `address`, which `jit.address` returned: four integers in, a float out."""
+def _call_c(typing_context: Any, address: Any, system: Any, what: Any, first: Any, second: Any) -> Any:
+    """Call the C function at `address`, with four integers; it returns a float."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arguments_types, result = (types.int64,) * 4, types.float64
-        function_type = context.call_conv.get_function_type(result, arguments_types)
+        function_type = ir.FunctionType(ir.DoubleType(), (INT64,) * 4)
         function = builder.inttoptr(arguments[0], function_type.as_pointer())
-        return context.call_conv.call_function(builder, function, result, arguments_types, arguments[1:])[1]
+        return builder.call(function, arguments[1:])
 
     return types.float64(*(types.int64,) * 5), generate
 
 
-call_entry: Any = intrinsic(_call_entry)
+call_c: Any = intrinsic(_call_c)
 
 
 def _float32_pointer(builder: Any, address: Any, k: Any) -> Any:

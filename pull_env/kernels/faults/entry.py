@@ -7,8 +7,7 @@ the loop of a policy can reach, and would cost every first run two seconds.
 from __future__ import annotations
 
 from pull_env.kernels.access import head_of
-from pull_env.kernels.compiler.intrinsics import call_entry
-from pull_env.kernels.compiler.jit import kernel
+from pull_env.kernels.compiler.jit import call_entry, kernel
 
 PROCESS_EVENT, START_ANNOUNCEMENT, SEND_REMOVE, PLAN_SERVICE, PROBE_SERVER, BEST_OPEN_SERVER = range(6)
 
