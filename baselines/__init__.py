@@ -1,7 +1,7 @@
-"""The named policies, and the leaderboard that compares them.
+"""The named policies, the leaderboard that compares them, and their tuner.
 
-A new policy is a function of a few lines that returns a `pull_env.Policy`, entered into the table by
-`@policy`. `tuned` gives the policy that was tuned for a preset.
+A new policy is a function of a few lines that returns a `pull_env.Policy`, registered by `@policy`; `tuned`
+returns the policy tuned for a preset.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Policies with full information: they look at all servers for every customer."""
+"""Policies with full information: they see all servers for every customer."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def sed() -> Policy:
 
 @policy(
     "lwl",
-    rule="the least unfinished work in time, of all",
+    rule="the least unfinished work of all, in time units",
     messages="2n",
     reference="D. Daley, Stochastic Processes and their Applications 25 (1987), 301-308",
 )
 def lwl() -> Policy:
     """Declare least-work-left, ties at random.
 
-    It needs the calendar clock, which `simulate` chooses.
+    It needs the calendar clock, which `simulate` then selects.
     """
     return Policy("lwl", (Inspect(rank="work"),))

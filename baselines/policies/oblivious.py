@@ -1,4 +1,4 @@
-"""Policies that ask nothing and are told nothing."""
+"""Policies without information: no probes, no pull-messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pull_env.policy.policy import Cycle, Policy, Send
 
 
 @policy(
-    "random", rule="a server at random, each alike", messages="0", reference="Bernoulli splitting; folklore"
+    "random", rule="a server uniformly at random", messages="0", reference="Bernoulli splitting; folklore"
 )
 def random() -> Policy:
     """Declare uniform random routing.
@@ -19,7 +19,7 @@ def random() -> Policy:
 
 @policy(
     "weighted",
-    rule="a server at random, in proportion to its rate",
+    rule="a server at random, with probability proportional to its rate",
     messages="0",
     reference="Chen and Ye 2012, c = 1",
 )
@@ -28,7 +28,9 @@ def weighted() -> Policy:
     return Policy("weighted", (Send(weights="rate"),))
 
 
-@policy("round-robin", rule="all servers in turn, each router for itself", messages="0", reference="folklore")
+@policy(
+    "round-robin", rule="all servers in turn, separately at each router", messages="0", reference="folklore"
+)
 def round_robin() -> Policy:
     """Declare cyclic routing.
 
@@ -39,7 +41,7 @@ def round_robin() -> Policy:
 
 @policy(
     "weighted-round-robin",
-    rule="servers in turn, as often as their rate",
+    rule="servers in turn, in proportion to their rates",
     messages="0",
     reference="smooth weighted round robin of nginx, by pool",
 )

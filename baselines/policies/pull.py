@@ -1,4 +1,4 @@
-"""Policies in which idle servers pull work: PULL, JIQ, thresholds."""
+"""Policies in which idle servers pull customers: PULL, JIQ, thresholds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ STOLYAR = "A. L. Stolyar, Queueing Systems 85 (2017), 31-65, arXiv:1512.07873"
 def pull() -> Policy:
     """Declare Stolyar's PULL.
 
-    Its uniform fallback may saturate slow servers when buffers are unlimited.
+    Its uniform fallback may overload slow servers with unlimited buffers.
     """
     return Policy("pull", (Take(), Send(weights="uniform")), Announce())
 
 
 @policy(
     "pull-weighted",
-    rule="as pull, but else a server by rate",
+    rule="as pull, with a fallback by rate",
     messages="pull + remove",
     reference=f"{STOLYAR}; fallback of weighted",
 )
@@ -43,21 +43,21 @@ def pull_fastest() -> Policy:
 
 @policy(
     "pull-min",
-    rule="as pull, but an idle server calls the router with fewest messages (of d sampled)",
-    messages="pull + remove (+ 2d probes a pull)",
+    rule="as pull, but an idle server notifies the router with fewest messages (of d sampled)",
+    messages="pull + remove (+ 2d probes per pull)",
     reference="Y. Lu et al., Performance Evaluation 68 (2011), 1056-1071: JIQ-SQ(d)",
 )
 def pull_min(d: int | None = None) -> Policy:
     """Declare PULL whose idle servers notify the router with fewest messages.
 
-    It is the fewest of `d` sampled routers, or of all of them, at no cost.
+    The fewest of `d` sampled routers; or of all routers, at no cost.
     """
     return Policy("pull-min", (Take(), Send(weights="uniform")), Announce(recipient="fewest", sample=d))
 
 
 @policy(
     "jiq",
-    rule="the oldest idle server announced, even if it is stale, else any server",
+    rule="the server of the oldest pull-message, even if it is out of date, else any server",
     messages="pull",
     reference="Y. Lu et al., Performance Evaluation 68 (2011), 1056-1071: JIQ-Random",
 )
@@ -68,7 +68,7 @@ def jiq() -> Policy:
 
 @policy(
     "jbt",
-    rule="a server with fewer than r customers that announced itself, else any server",
+    rule="a server that announced itself with fewer than r customers, else any server",
     messages="pull (at most 1) + remove",
     reference="X. Zhou, J. Tan, N. Shroff, Proc. ACM Meas. Anal. Comput. Syst. 2 (2018), arXiv:1808.06911",
 )
@@ -90,13 +90,13 @@ def jbt_log(K: int = 1) -> Policy:
 
 @policy(
     "persistent-idle",
-    rule="an idle server that pulled, else the last one that did, even if it is busy now",
+    rule="an idle server that pulled, else the last one that did, even if busy",
     messages="pull + remove",
     reference="R. Atar, I. Keslassy, G. Mendelson, A. Orda, S. Vargaftik, Stochastic Systems 10 (2020)",
 )
 def persistent_idle() -> Policy:
     """Declare persistent-idle: reuse the last server known to have been idle.
 
-    Without `Take` all routers would come to use the same server for ever, as only that one announced itself.
+    Without `Take` all routers would end up at one server, the only one that still announces itself.
     """
     return Policy("persistent-idle", (Take(), Last(), Send(weights="uniform")), Announce())

@@ -1,7 +1,4 @@
-"""The table of policies: names, arguments, references.
-
-Tests, leaderboard and README iterate over it.
-"""
+"""The table of named policies, which tests, leaderboard and README iterate over."""
 
 from __future__ import annotations
 
@@ -24,10 +21,10 @@ class Entry:
 
     Attributes:
         name: Its id.
-        rule: What it does for a customer, in a line.
-        messages: What it sends, in a line.
-        reference: Where it comes from.
-        maker: Declares it; takes whole numbers, and real ones where an argument is annotated as `float`.
+        rule: How it routes a customer, in one line.
+        messages: Messages per customer, in one line.
+        reference: Its source.
+        maker: Returns the policy; takes whole numbers, and real ones for arguments annotated as `float`.
     """
 
     name: str
@@ -38,30 +35,30 @@ class Entry:
 
     @property
     def arguments(self) -> dict[str, inspect.Parameter]:
-        """What the maker takes, by name."""
+        """The parameters of the maker, by name."""
         return dict(inspect.signature(self.maker, eval_str=True).parameters)
 
     @property
     def usage(self) -> str:
         """The name with its arguments and their defaults."""
-        shown = [
-            k if p.default in (p.empty, None) else f"{k}={written(p.default)}"
+        words = [
+            k if p.default in (p.empty, None) else f"{k}={format_number(p.default)}"
             for k, p in self.arguments.items()
         ]
-        return f"{self.name}({', '.join(shown)})" if shown else self.name
+        return f"{self.name}({', '.join(words)})" if words else self.name
 
 
 POLICIES: dict[str, Entry] = {}
 
 
 def policy(name: str, *, rule: str, messages: str, reference: str) -> Callable[[Maker], Maker]:
-    """Register a function that declares a policy; arguments complete the name."""
+    """Register a function that returns a policy under a name of the table."""
 
-    def enter(maker: Maker) -> Maker:
+    def register(maker: Maker) -> Maker:
         POLICIES[name] = Entry(name, rule, messages, reference, maker)
         return maker
 
-    return enter
+    return register
 
 
 def make(name: str, **arguments: float) -> Policy:
@@ -70,12 +67,11 @@ def make(name: str, **arguments: float) -> Policy:
     `make("power-of-d", d=2)`, `make("power-of-d(2)")` and `make("power-of-d(d=2)")` are the same.
 
     Args:
-        name: An id of the table, with its arguments in parentheses or without.
+        name: An id of the table, with or without arguments in parentheses.
         **arguments: Numbers, by name.
 
     Raises:
-        ValueError: The name or an argument is unknown, or a value is not allowed; the message says what is
-            known.
+        ValueError: The name or an argument is unknown, or a value is not allowed.
 
     >>> make("jbt(3)").announce.threshold
     3
@@ -100,17 +96,18 @@ def make(name: str, **arguments: float) -> Policy:
     if missing:
         raise ValueError(f"policy is {name!r}: its argument {missing[0]} is missing: {entry.usage}")
     try:
-        made = entry.maker(**values)
+        policy = entry.maker(**values)
     except PolicyError as error:
         raise ValueError(f"policy is {name!r}: {error}") from None
-    shown = [values.get(key, p.default) for key, p in entry.arguments.items()]
-    while shown and shown[-1] is None:  # what is left out by default
-        shown.pop()
-    return dataclasses.replace(made, name=f"{base}({', '.join(map(written, shown))})" if shown else base)
+    numbers = [values.get(key, p.default) for key, p in entry.arguments.items()]
+    while numbers and numbers[-1] is None:  # omitted by default
+        numbers.pop()
+    full_name = f"{base}({', '.join(map(format_number, numbers))})" if numbers else base
+    return dataclasses.replace(policy, name=full_name)
 
 
-def written(value: float | None) -> str:
-    """Return an argument as names show it: whole numbers without decimals."""
+def format_number(value: float | None) -> str:
+    """Return a number as in names of policies: whole numbers without decimals."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Policies that ask a few servers for their queue length."""
+"""Policies that probe a few servers for their queue lengths."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def sed_d(d: int = 2) -> Policy:
 
 @policy(
     "probe-until-idle",
-    rule="ask servers drawn by rate one at a time, at most d, until one is idle; the shortest queue asked",
-    messages="2 a server asked",
+    rule="the shortest queue of servers probed one at a time, drawn by rate: at most d, until one is idle",
+    messages="2 per probe",
     reference="M. L. Weitzman, Econometrica 47 (1979), 641-654: search with a reservation value",
 )
 def probe_until_idle(d: int = 8) -> Policy:
@@ -52,23 +52,23 @@ def probe_until_idle(d: int = 8) -> Policy:
 
 @policy(
     "probe-until",
-    rule="as probe-until-idle, until one promises a wait of theta time units or less",
-    messages="2 a server asked",
+    rule="as probe-until-idle, but until the expected wait at one is at most theta",
+    messages="2 per probe",
     reference="M. L. Weitzman, Econometrica 47 (1979), 641-654; theta is his reservation value",
 )
 def probe_until(theta: float = 1.0, d: int = 8) -> Policy:
-    """Declare probing until a server promises a wait of `theta` or less.
+    """Declare probing until the expected wait at a server is at most `theta`.
 
-    The promised wait is queue / rate; theta = 0 probes until a server is idle.
+    The expected wait is queue / rate, in time units; theta = 0 is probe-until-idle.
     """
     return Policy("probe-until", (Probe(weights="rate", at_most=d, stop_at=theta),))
 
 
 @policy(
     "pandora",
-    rule="the fastest idle server that pulled, else ask servers until another answer is not worth its price",
-    messages="pull + remove + 2 a server asked",
-    reference="M. L. Weitzman, Econometrica 47 (1979), 641-654; laws of waits by recent answers",
+    rule="the fastest idle server that pulled, else probe while an answer is worth its price",
+    messages="pull + remove + 2 per probe",
+    reference="M. L. Weitzman, Econometrica 47 (1979), 641-654; distribution of waits from recent answers",
 )
 def pandora() -> Policy:
     """Declare optimal search at the scenario's prices, with nothing to tune.
@@ -82,7 +82,7 @@ def pandora() -> Policy:
 
 @policy(
     "power-of-d-memory",
-    rule="the shortest queue of d servers at random and of the d asked for this router's last customer",
+    rule="the shortest queue of d servers at random and the d probed for this router's last customer",
     messages="2d",
     reference="M. Mitzenmacher, B. Prabhakar, D. Shah, Proc. IEEE FOCS (2002)",
 )
@@ -93,7 +93,7 @@ def power_of_d_memory(d: int = 2) -> Policy:
 
 @policy(
     "lsq",
-    rule="the shortest queue of the M servers that a router remembers, of which d are asked anew",
+    rule="the shortest queue of the M servers that a router remembers, after it probes d at random",
     messages="2d",
     reference="S. Vargaftik, I. Keslassy, A. Orda, IEEE/ACM Trans. Networking 28 (2020), arXiv:2003.02368",
 )

@@ -1,7 +1,4 @@
-"""The policies tuned for the presets: what a learned router must beat.
-
-`baselines.tune` found them.
-"""
+"""The policies that `baselines.tune` found for the presets."""
 
 from __future__ import annotations
 
@@ -44,11 +41,11 @@ def require_tuned(scenario: Scenario) -> Policy:
     Raises:
         ValueError: There is none; the message tells how to make one.
     """
-    found = tuned(scenario)
-    if found is None:
+    policy = tuned(scenario)
+    if policy is None:
         known = ", ".join(tuned_names())
         raise ValueError(
             f"policy is 'tuned': none was tuned for this {scenario.name}, only for the presets {known}; "
             "python -m baselines.tune makes one, whose file is a policy"
         )
-    return found
+    return policy
