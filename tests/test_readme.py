@@ -41,7 +41,7 @@ def scenario_table():
         )
         fixed = isinstance(s.shares, tuple)
         shares = "" if not fixed else " (shares " + ", ".join(f"{share:g}" for share in s.shares) + ")"
-        block = "-" if s.unlimited else f"{s.prices.block:g}"
+        block = "-" if s.never_blocks else f"{s.prices.block:g}"
         lines.append(
             f"| `{s.name}` | {pools} | {s.routers}{shares} | {s.nominal_load:g} | {workload_line(s)} "
             f"| {s.prices.message:g}, {block} |"

@@ -98,7 +98,7 @@ class Task:
             return {"customers": customers, "replications": replications, "warmup": warmup, "seed": seed}
         scenario = self.scenario
         phased = isinstance(scenario.arrivals, Bursts) or isinstance(scenario.shares, HotRouter)
-        slow = scenario.unlimited and scenario.nominal_load > NEAR_CAPACITY
+        slow = scenario.never_blocks and scenario.nominal_load > NEAR_CAPACITY
         warmup = max(args.warmup * (PHASED if slow else 1), 0 if args.quick else SETTLE * scenario.servers)
         return {
             "customers": args.customers * (PHASED if phased or slow else 1),

@@ -138,7 +138,7 @@ def table(board: Board) -> RenderableType:
     notes = [
         f"{board.run}; {sum(result.seconds for _, result in board.results):.1f} s",
         f"Cost per arriving customer = {prices.wait:g} x wait + {prices.message:g} x messages"
-        f"{'' if board.scenario.unlimited else f' + {prices.block:g} x blocked'}. ± marks 95 % intervals; "
+        f"{'' if board.scenario.never_blocks else f' + {prices.block:g} x blocked'}. ± marks 95 % intervals; "
         "'above the best' is paired over common random numbers.",
         *([TRACE_NOTE] if board.scenario.replay else []),
         *([THEORY_NOTE] if with_theory else []),

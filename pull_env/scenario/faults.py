@@ -16,7 +16,7 @@ from pull_env.scenario.validation import check_scenario as check
 Law = Literal["constant", "exponential"]
 Fate = Literal["wait", "lost", "restart"]
 
-PATIENCE = {"constant": 2.0, "exponential": 8.0}  # delays for which a router waits for an answer
+TIMEOUT_DELAYS = {"constant": 2.0, "exponential": 8.0}  # default time to wait for an answer, in mean delays
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class News:
         check.fields(self, check.positive, "repeat")
 
     @property
-    def patience(self) -> float:
+    def answer_timeout(self) -> float:
         """Time for which a router waits for an answer."""
-        return PATIENCE[self.law] * self.delay if self.timeout is None else self.timeout
+        return TIMEOUT_DELAYS[self.law] * self.delay if self.timeout is None else self.timeout
 
     @property
-    def troubles(self) -> bool:
+    def active(self) -> bool:
         """Whether anything is different from messages that come at once."""
         return self.delay > 0 or self.loss > 0 or self.repeat is not None
 
@@ -150,7 +150,7 @@ class Faults:
                     )
 
     @property
-    def troubles(self) -> bool:
+    def active(self) -> bool:
         """Whether anything can fail, slow down, restart or be drained."""
         return any((self.up, self.normal, self.restart, self.drains))
 

@@ -200,12 +200,12 @@ class Scenario:
         Only then the Markov clock serves it, and theory knows it.
         """
         poisson = self.arrivals is None and not isinstance(self.shares, HotRouter)
-        return poisson and self.service in (None, Exponential()) and not self.troubled
+        return poisson and self.service in (None, Exponential()) and not self.has_faults_or_delays
 
     @property
-    def troubled(self) -> bool:
+    def has_faults_or_delays(self) -> bool:
         """Whether messages take time or get lost, or servers or routers fail."""
-        return any(part is not None and part.troubles for part in (self.news, self.faults))
+        return any(part is not None and part.active for part in (self.news, self.faults))
 
     @property
     def replay(self) -> Trace | None:
@@ -213,14 +213,10 @@ class Scenario:
         return self.arrivals if isinstance(self.arrivals, Trace) and self.arrivals.block is None else None
 
     @property
-    def unlimited(self) -> bool:
-        """Whether no server has a limit or accepts nothing at times, so that no customer is ever blocked."""
-        return self.endless and not (self.faults and self.faults.blocks)
-
-    @property
-    def endless(self) -> bool:
-        """Whether no server has a limit."""
-        return all(pool.buffer is None for pool in self.pools)
+    def never_blocks(self) -> bool:
+        """Whether no customer is ever blocked: no buffers, failures or drains."""
+        unlimited = all(pool.buffer is None for pool in self.pools)
+        return unlimited and not (self.faults and self.faults.blocks)
 
     @property
     def digest(self) -> str:

@@ -173,7 +173,7 @@ def is_stable(scenario: Scenario, inside: Array) -> bool:
     """
     if scenario.replay is not None:
         return True
-    if scenario.unlimited and scenario.nominal_load >= 1:
+    if scenario.never_blocks and scenario.nominal_load >= 1:
         return False
     if not scenario.markov:
         replications, batches = inside.shape[0], inside.shape[1] - 1

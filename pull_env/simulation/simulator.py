@@ -76,8 +76,8 @@ class Simulator:
         self.announce = announce and announce.on(scenario)
         self._flags = required_flags(steps, self.announce) | extra_flags
         self._memory = memory or Memory()
-        complete, troubled = self._memory.complete(scenario.servers), scenario.troubled
-        self._flags |= protocol_flags(self.announce, complete, workload is not None, troubled)
+        complete, faulty = self._memory.complete(scenario.servers), scenario.has_faults_or_delays
+        self._flags |= protocol_flags(self.announce, complete, workload is not None, faulty)
         if self._flags & state.FAULTS and workload is None:
             raise PolicyError(f"workload is None: {scenario.name} has faults, which need the calendar clock")
         tables = {step for step in steps if isinstance(step, Lookup)}
@@ -203,8 +203,8 @@ class Simulator:
         """Return arrays of zeros."""
         head, announce, calendar = self._constants[0][0], self.announce, self.workload is not None
         n, J, R, Q = int(head["n"]), int(head["J"]), int(head["R"]), int(head["Q"])
-        troubled = self._flags & state.FAULTS
-        stale = announce is not None and (not announce.withdraw or bool(troubled))
+        faulty = self._flags & state.FAULTS
+        stale = announce is not None and (not announce.withdraw or bool(faulty))
         remembered = (R, int(head["G"])) if self._flags & state.KEEP_MEMORY else (1, 1)
         limits, table = ((0,), (0,)) if self._table is None else (self._table.limits, self._table.servers)
         levels = state.LEVELS if self._flags & state.KEEP_QUEUE_INDEX else 1
@@ -221,7 +221,7 @@ class Simulator:
             ages=np.zeros((R * n if stale else n) if self._flags & state.KEEP_AGE else 1, state.AGE),
             slots=np.zeros((R, n) if announce else (1, 1), np.int32),
             probed=np.zeros(self._max_probes, np.int32),
-            unanswered=np.zeros(self._max_probes if troubled else 1, np.int32),
+            unanswered=np.zeros(self._max_probes if faulty else 1, np.int32),
             sampled=np.zeros(max(1, head["recipient_sample"]), np.int32),
             limits=np.zeros(len(limits), np.int32),
             table=np.zeros(len(table), np.int32),
@@ -229,8 +229,8 @@ class Simulator:
             by_held=LevelIndex.of(self._router_count, n + 1),
             work=np.zeros(n if calendar else 1, state.WORK),
             departure_heap=np.zeros(n if calendar else 1, state.HEAP),
-            conditions=np.zeros(J if troubled else 1, state.CONDITION),
-            health=np.zeros(n if troubled else 1, state.HEALTH),
+            conditions=np.zeros(J if faulty else 1, state.CONDITION),
+            health=np.zeros(n if faulty else 1, state.HEALTH),
             drains=np.zeros(int(head["drain_count"]), state.DRAIN),
             long_histogram=np.zeros((max(1, Q - state.SHORT_BINS), J), np.int64),
             rings=np.zeros(state.STREAMS + 1 if self._prefetches else 1, state.RING),

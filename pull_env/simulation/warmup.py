@@ -29,7 +29,7 @@ def warmup_customers(scenario: Scenario, policy: Policy | None) -> int:
     LARGEST_SCV, and rarer sizes may first occur among the counted customers.
     """
     rho = scenario.nominal_load
-    if scenario.unlimited and rho >= 1:
+    if scenario.never_blocks and rho >= 1:
         rho = 0.99  # never relaxes; a short warm-up shows that as well
     gaps = [
         pool.rate

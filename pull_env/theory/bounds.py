@@ -53,7 +53,7 @@ def pooling_bounds(scenario: ScenarioLike) -> PoolingBounds:
     rates, load = _rates(scenario, boost), scenario.nominal_load / boost
     fastest = 1.0 / float(rates[0])
     pooled = scenario.arrivals is None and scenario.service in (None, Exponential())
-    if not scenario.unlimited:
+    if not scenario.never_blocks:
         finite = pooled and all(pool.buffer is not None for pool in scenario.pools)
         p_block = _loss(scenario, rates, load) if finite else max(0.0, 1.0 - 1.0 / load)
         cut_short = faults is not None and faults.customers == "lost"

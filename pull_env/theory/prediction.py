@@ -51,7 +51,7 @@ def predict(scenario: ScenarioLike, policy: PolicyLike) -> Prediction | None:
     step = policy.steps[0]
     if policy.network is not None:
         return None
-    if scenario.unlimited and scenario.nominal_load >= 1.0:
+    if scenario.never_blocks and scenario.nominal_load >= 1.0:
         return None
     if not scenario.markov and not (isinstance(step, Send) and _splits(scenario)):
         return None
@@ -108,7 +108,7 @@ def _single_queues(scenario: Scenario, chances: Sequence[float]) -> Prediction:
             waited += chance * (busy[-1] - block)
             blocked += chance * block
     accepted = 1.0 - blocked
-    source = "independent M/M/1 queues" if scenario.unlimited else "independent M/M/1/B queues"
+    source = "independent M/M/1 queues" if scenario.never_blocks else "independent M/M/1/B queues"
     if not scenario.markov:
         source = "independent M/G/1 queues, Pollaczek and Khinchine"
     return _known(scenario, "exact", source, response / accepted, waited / accepted, blocked, busy)
@@ -123,7 +123,9 @@ def _response(scenario: Scenario, arrival: float, rate: float) -> float:
 def _splits(scenario: Scenario) -> bool:
     """Tell whether queues without limit among which Poisson arrivals split at random have a finite mean."""
     poisson = replace(scenario, service=None).markov
-    return poisson and scenario.unlimited and scenario.service is not None and scenario.service.scv < math.inf
+    return (
+        poisson and scenario.never_blocks and scenario.service is not None and scenario.service.scv < math.inf
+    )
 
 
 def _probe(scenario: Scenario, policy: Policy, step: Probe) -> Prediction | None:
@@ -143,7 +145,7 @@ def _probe(scenario: Scenario, policy: Policy, step: Probe) -> Prediction | None
         rates = [float(j == step.pool) for j in range(len(pools))]
     found = choices_limit(pools, scenario.nominal_load, asked, weights=rates)
     model = "mean field of the shortest of d queues"
-    if scenario.unlimited and step.pool is None:
+    if scenario.never_blocks and step.pool is None:
         model = "supermarket model" if equal else "balanced routing" if step.weights == "rate" else model
     source = f"{model}, n to infinity"
     sizes = [p.size * rate for p, rate in zip(pools, rates, strict=True)]
@@ -154,7 +156,7 @@ def _probe(scenario: Scenario, policy: Policy, step: Probe) -> Prediction | None
 
 def _one_queue(scenario: Scenario, policy: Policy) -> Prediction | None:
     """The least unfinished work of equal servers is that of the server which is free first in one queue."""
-    if not _equal(scenario) or not scenario.unlimited:
+    if not _equal(scenario) or not scenario.never_blocks:
         return None
     n, arrival, rate = scenario.servers, scenario.total_arrival_rate, scenario.pools[0].rate
     p_wait = formulas.erlang_c(n, arrival / rate)
@@ -167,7 +169,7 @@ def _one_queue(scenario: Scenario, policy: Policy) -> Prediction | None:
 def _round_robin(scenario: Scenario, policy: Policy, step: Cycle) -> Prediction | None:
     """With one router every server gets each n-th customer: gaps of n exponential stages."""
     one_turn = step.weights == "uniform" or len(scenario.pools) == 1
-    if scenario.routers > 1 or not one_turn or not scenario.unlimited:
+    if scenario.routers > 1 or not one_turn or not scenario.never_blocks:
         return None
     n, arrival = scenario.servers, scenario.total_arrival_rate
     shares = [pool.size / n for pool in scenario.pools]
@@ -198,7 +200,7 @@ def _pull(scenario: Scenario, policy: Policy) -> Prediction | None:
         one or (single and announce.recipient == "uniform")
     ):
         return None
-    if single and one and scenario.servers == 2 and equal and scenario.unlimited:
+    if single and one and scenario.servers == 2 and equal and scenario.never_blocks:
         return _two_servers(scenario)
     if one:
         return None if _saturates(scenario) else _fluid(scenario, announce.threshold)

@@ -39,7 +39,7 @@ KINDS = {
 def run_twins(scenario, policy, seed, stops, workload=None):
     runner = PolicyRunner(scenario, policy, workload)
     runner.reset(seed, 2)
-    twin = NaiveFaults if scenario.troubled else Naive
+    twin = NaiveFaults if scenario.has_faults_or_delays else Naive
     run_both(runner.simulator, runner.run, twin(scenario, policy, seed, 2, runner.simulator.workload), stops)
 
 

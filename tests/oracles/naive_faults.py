@@ -250,7 +250,7 @@ class NaiveFaults(Naive):
 
     def is_answered(self, server, step):
         self.count["probes"] += 1
-        request, time, answered = self.message_time(), self.news.patience, False
+        request, time, answered = self.message_time(), self.news.answer_timeout, False
         if request < math.inf and self.is_open(server):
             self.count["probes"] += 1
             reply = self.message_time()

@@ -110,7 +110,7 @@ def test_a_preset_says_what_it_tests(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "servers", "capacity", "arrival_rate", "unlimited"),
+    ("name", "servers", "capacity", "arrival_rate", "never_blocks"),
     [
         ("data-center", 10_000, 11_500.0, 10_580.0, False),
         ("finite-buffers", 60, 70.0, 70.0, False),
@@ -123,13 +123,13 @@ def test_a_preset_says_what_it_tests(name: str) -> None:
     ],
 )
 def test_what_follows_from_a_preset(
-    name: str, servers: int, capacity: float, arrival_rate: float, unlimited: bool
+    name: str, servers: int, capacity: float, arrival_rate: float, never_blocks: bool
 ) -> None:
     scenario = load_scenario(name)
     assert scenario.servers == servers
     assert scenario.capacity == pytest.approx(capacity, rel=1e-14)
     assert scenario.total_arrival_rate == pytest.approx(arrival_rate, rel=1e-14)
-    assert scenario.unlimited is unlimited
+    assert scenario.never_blocks is never_blocks
     assert math.fsum(scenario.router_shares) == pytest.approx(1.0, abs=1e-14)
 
 
@@ -171,8 +171,8 @@ def test_router_shares_are_equal_unless_given() -> None:
 
 
 def test_unlimited_only_if_no_pool_has_a_buffer() -> None:
-    assert not Scenario(POOLS, load=0.8).unlimited
-    assert Scenario(POOLS[1:], load=0.8).unlimited
+    assert not Scenario(POOLS, load=0.8).never_blocks
+    assert Scenario(POOLS[1:], load=0.8).never_blocks
 
 
 def test_lists_become_tuples_and_integers_floats() -> None:

@@ -43,7 +43,7 @@ IN_FILE = replace(
 
 
 def test_a_file_and_a_dictionary_say_the_same(tmp_path):
-    path = tmp_path / "troubled.toml"
+    path = tmp_path / "faulty.toml"
     path.write_text(FILE)
     assert load_scenario(str(path)) == IN_FILE
     assert Scenario.from_dict(IN_FILE.to_dict()) == IN_FILE
@@ -51,7 +51,7 @@ def test_a_file_and_a_dictionary_say_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("parts", "troubled", "unlimited"),
+    ("parts", "faulty", "never_blocks"),
     [
         ({}, False, True),
         ({"news": News()}, False, True),
@@ -67,13 +67,17 @@ def test_a_file_and_a_dictionary_say_the_same(tmp_path):
         ({"faults": Faults(drains=(Drain(0, 0.0, 1.0),))}, True, False),
     ],
 )
-def test_what_makes_a_scenario_troubled(parts, troubled, unlimited):
+def test_what_makes_a_scenario_faulty(parts, faulty, never_blocks):
     scenario = replace(Scenario((Pool(2),), load=0.7), **parts)
-    assert (scenario.troubled, scenario.markov, scenario.unlimited) == (troubled, not troubled, unlimited)
-    assert (workload_for(scenario) is None) is not troubled
+    assert (scenario.has_faults_or_delays, scenario.markov, scenario.never_blocks) == (
+        faulty,
+        not faulty,
+        never_blocks,
+    )
+    assert (workload_for(scenario) is None) is not faulty
 
 
-def test_no_trouble_is_none_to_the_bit():
+def test_inactive_faults_change_nothing():
     policy, calm = baselines.make("pull"), replace(TWO, news=News(), faults=Faults())
     assert simulate(calm, policy, 5000) == simulate(TWO, policy, 5000)
 
@@ -146,7 +150,7 @@ def test_too_many_events_void_the_run():
 
 
 def test_a_copy_goes_on_in_another_process(tmp_path):
-    """What a troubled system calls by its address lies elsewhere there."""
+    """What a system with faults calls by its address lies elsewhere there."""
     policy = baselines.make("pull")
     simulator = Simulator(IN_FILE, policy.steps, policy.announce, workload=workload_for(IN_FILE))
     simulator.reset(1)

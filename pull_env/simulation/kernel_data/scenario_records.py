@@ -35,7 +35,7 @@ def head_record(scenario: Scenario, announce: Announce | None, memory: Memory, f
     if flags & state.FAULTS:
         news, faults = scenario.news or News(), scenario.faults or Faults()
         head["delay"], head["random_delay"] = news.delay, news.delay > 0 and news.law == "exponential"
-        head["loss"], head["timeout"] = round(news.loss * 2**32), news.patience
+        head["loss"], head["timeout"] = round(news.loss * 2**32), news.answer_timeout
         head["repeat"], head["restart"] = news.repeat or np.inf, faults.restart or np.inf
         head["failure_fate"], head["drain_count"] = FATES[faults.customers], len(drain_records(scenario))
     return head

@@ -95,9 +95,9 @@ def required_flags(steps: tuple[Step, ...], announce: Announce | None) -> int:
     return bits
 
 
-def protocol_flags(announce: Announce | None, complete: bool, calendar: bool, troubled: bool) -> int:
+def protocol_flags(announce: Announce | None, complete: bool, calendar: bool, faulty: bool) -> int:
     """Return the flags of a run other than the KEEP_* bits."""
-    flags = state.COMPLETE * complete | state.CALENDAR * calendar | state.FAULTS * troubled
+    flags = state.COMPLETE * complete | state.CALENDAR * calendar | state.FAULTS * faulty
     if announce is not None:
         flags |= state.STALE * (not announce.withdraw)
         flags |= state.CHOOSES_ROUTER * (announce.recipient == "fewest")

@@ -86,7 +86,7 @@ def solve(scenario: ScenarioLike, policy: PolicyLike, *, most_states: int = 200_
 
 def fit(scenario: Scenario, rules: Callable[[tuple[int, ...]], System], name: str, most_states: int) -> Exact:
     """Return the stationary measures under `rules`, given the cuts of infinite buffers, which are raised."""
-    if scenario.unlimited and scenario.nominal_load >= 1:
+    if scenario.never_blocks and scenario.nominal_load >= 1:
         raise ValueError(
             f"{scenario.name} has load {scenario.nominal_load:g} and no limits: no law is stationary"
         )
