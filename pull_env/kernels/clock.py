@@ -185,13 +185,7 @@ def admit(system: int, server: int) -> float:
 
 @kernel
 def enqueue(system: int, server: int, queue: int) -> float:
-    """Schedule the current customer at `server` (calendar clock); return its wait.
-
-    Args:
-        system: The handle.
-        server: Index; it serves in order of arrival.
-        queue: Its length when the customer arrived.
-    """
+    """Schedule the current customer at `server`, of length `queue`; return its wait."""
     head, work = head_of(system), work_of(system, server)
     pool = pool_of(system, server_of(system, server).pool)
     service = head.size / pool.rate

@@ -119,14 +119,7 @@ def unlink_by_age(system: int, router: int, server: int) -> None:
 
 @kernel
 def choose_message(system: int, router: int, pool: int, order: int) -> int:
-    """Return a server with a message at `router`, chosen by `order`; -1: none.
-
-    Args:
-        system: The handle.
-        router: Index.
-        pool: Only messages from this pool; -1: from any.
-        order: RANDOM, OLDEST or FASTEST.
-    """
+    """Return a server with a message of `pool` (-1: any), by `order`; -1: none."""
     if messages_held(system, router, pool) == 0:
         return -1
     if has_flag(system, KEEP_AGE) and order == OLDEST:

@@ -125,10 +125,7 @@ def run_loop(system: int, chain: int, steps: int, customers: int) -> int:
 
 @kernel
 def transition(system: int, chain: int, steps: int, view: int) -> None:
-    """Route the current customer by a chain of steps and complete the step.
-
-    `observe_current` comes next.
-    """
+    """Route the current customer by a chain and complete the step, unobserved."""
     before, router = messages_sent(system), head_of(system).router
     route(system, chain, steps)
     complete_step(system, before, view)

@@ -279,11 +279,7 @@ CUSTOMERS_WAIT, CUSTOMERS_LOST, CUSTOMERS_RESTART = range(3)  # if their server 
 
 
 def memory_row(places: int) -> np.dtype[Any]:
-    """Return the layout of a router's memory of a group: M servers, queues, times.
-
-    Args:
-        places: M, a multiple of LANES; each is read as a vector.
-    """
+    """Return the layout of a router's memory of a group of M = `places` entries."""
     return np.dtype([("server", np.int32, places), ("queue", np.int32, places), ("time", np.float64, places)])
 
 

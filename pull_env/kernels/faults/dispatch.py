@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from pull_env.kernels import state
 from pull_env.kernels.access import event_at, head_of, pool_of, server_of
 from pull_env.kernels.compiler.jit import entry, kernel
 from pull_env.kernels.faults.entry import (
@@ -27,17 +28,6 @@ from pull_env.kernels.faults.message_delay import (
 from pull_env.kernels.faults.server_health import is_open, plan_service
 from pull_env.kernels.random import LOW, below, bits
 from pull_env.kernels.routing.steps import rank_value, work_left
-from pull_env.kernels.state import (
-    BY_QUEUE_THEN_SPEED,
-    BY_WORK,
-    POLICY_STREAM,
-    POOL_CLOSES,
-    POOL_OPENS,
-    PULL_ARRIVES,
-    PULL_REPEATS,
-    REMOVE_ARRIVES,
-    SERVER_SWITCHES,
-)
 
 
 @entry
@@ -64,17 +54,17 @@ def process_event(system: int) -> None:
     """Process the next event that is not a departure."""
     event = event_at(head_of(system).events, pop_event(system))
     kind, server, router, number = event.kind, event.server, event.router, event.number
-    if kind == PULL_ARRIVES:
+    if kind == state.PULL_ARRIVES:
         receive_pull(system, router, server, number)
-    elif kind == REMOVE_ARRIVES:
+    elif kind == state.REMOVE_ARRIVES:
         receive_remove(system, router, server)
-    elif kind == PULL_REPEATS:
+    elif kind == state.PULL_REPEATS:
         repeat_pull(system, router, server, number)
-    elif kind == SERVER_SWITCHES:
+    elif kind == state.SERVER_SWITCHES:
         switch_server(system, server)
-    elif kind == POOL_OPENS:
+    elif kind == state.POOL_OPENS:
         open_pool(system, server)
-    elif kind == POOL_CLOSES:
+    elif kind == state.POOL_CLOSES:
         close_pool(system, server)
     else:
         restart_router(system, router, number)
@@ -92,7 +82,7 @@ def best_open_server(system: int, rank: int) -> int:
         if value < least or (value == least and rate > speed):
             least, speed, ties = value, rate, 0
         ties += value == least and rate == speed
-    k = below(bits(system, POLICY_STREAM) & LOW, ties)
+    k = below(bits(system, state.POLICY_STREAM) & LOW, ties)
     for server in range(n):
         if server_merit(system, server, rank) == (least, speed):
             if k == 0:
@@ -107,7 +97,7 @@ def server_merit(system: int, server: int, rank: int) -> tuple[float, float]:
     if not is_open(system, server):
         return math.inf, 0.0
     rate = pool_of(system, server_of(system, server).pool).rate
-    if rank == BY_WORK:
+    if rank == state.BY_WORK:
         return work_left(system, server), 0.0
     value = rank_value(server_of(system, server).queue, rate, rank)
-    return value, rate if rank == BY_QUEUE_THEN_SPEED else 0.0
+    return value, rate if rank == state.BY_QUEUE_THEN_SPEED else 0.0

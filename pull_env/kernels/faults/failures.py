@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from pull_env.kernels import state
 from pull_env.kernels.access import (
     condition_of,
     drain_at,
@@ -24,36 +25,27 @@ from pull_env.kernels.faults.server_health import RESTARTS, exponential, is_open
 from pull_env.kernels.messages import delete
 from pull_env.kernels.random import bits
 from pull_env.kernels.routing.memory import forget_all
-from pull_env.kernels.state import (
-    FAULT_STREAM,
-    KEEP_HISTORY,
-    POOL_CLOSES,
-    POOL_OPENS,
-    PULL_REPEATS,
-    ROUTER_RESTARTS,
-    SERVER_SWITCHES,
-    STALE,
-)
 
 
 @entry
 def start_faults(system: int) -> None:
     """Schedule the first faults of a system just started, all servers being up."""
     head = head_of(system)
-    head.fault_key = bits(system, FAULT_STREAM)
+    head.fault_key = bits(system, state.FAULT_STREAM)
     for server in range(head.n):
         health = health_of(system, server)
         health.period_end = health.work_period_end = up_or_down_time(system, server, 0)
         health.slow_period_end = speed_time(system, server, 0)
-        schedule(system, health.period_end, SERVER_SWITCHES, server, -1, 0)
+        schedule(system, health.period_end, state.SERVER_SWITCHES, server, -1, 0)
         holder = server_of(system, server).holder
         if holder >= 0:
-            schedule(system, head.repeat, PULL_REPEATS, server, holder, health.announcement)
+            schedule(system, head.repeat, state.PULL_REPEATS, server, holder, health.announcement)
     for router in range(head.R):
         schedule_restart(system, router, 0)
     for k in range(head.drain_count):
         drain = drain_at(head.drains, k)
-        schedule(system, drain.time, POOL_OPENS if drain.opens else POOL_CLOSES, drain.pool, -1, 0)
+        kind = state.POOL_OPENS if drain.opens else state.POOL_CLOSES
+        schedule(system, drain.time, kind, drain.pool, -1, 0)
 
 
 @kernel
@@ -65,7 +57,7 @@ def switch_server(system: int, server: int) -> None:
     health = health_of(system, server)
     health.period += 1
     health.period_end += up_or_down_time(system, server, health.period)
-    schedule(system, health.period_end, SERVER_SWITCHES, server, -1, 0)
+    schedule(system, health.period_end, state.SERVER_SWITCHES, server, -1, 0)
     down = health.period & 1
     if condition_of(system, server_of(system, server).pool).open:
         head_of(system).closed_servers += 1 if down else -1
@@ -102,7 +94,7 @@ def close_pool(system: int, pool: int) -> None:
         head_of(system).closed_servers += 1 - (health_of(system, server).period & 1)
         if server_of(system, server).holder < 0:
             continue
-        if has_flag(system, STALE):
+        if has_flag(system, state.STALE):
             end_announcement(system, server)
         else:
             withdraw(system, -1, server)
@@ -114,7 +106,7 @@ def schedule_restart(system: int, router: int, number: int) -> None:
     head = head_of(system)
     if head.restart < math.inf:
         time = exponential(system, RESTARTS, router, number) * head.restart
-        schedule(system, head.now + time, ROUTER_RESTARTS, -1, router, number)
+        schedule(system, head.now + time, state.ROUTER_RESTARTS, -1, router, number)
 
 
 @kernel
@@ -125,7 +117,7 @@ def restart_router(system: int, router: int, number: int) -> None:
         while mine.held > 0:
             delete(system, router, held_server_cell(system, router, pool, mine.held - 1).value)
         mine.probed_wait = mine.probed_idle = 0.0
-        if has_flag(system, KEEP_HISTORY):
+        if has_flag(system, state.KEEP_HISTORY):
             history = history_of(system, router, pool)
             history.count, history.reservation = 0, 0.0
     router_of(system, router).last_announced = -1

@@ -63,14 +63,9 @@ def is_open(system: int, server: int) -> bool:
 
 @kernel
 def plan_service(system: int, server: int, queue: int) -> float:
-    """Return when the current customer will start service at `server`.
+    """Return when the current customer will start at `server`, of length `queue`.
 
     Its service time is written to `head.service`, and whether it will be lost to `head.doomed`.
-
-    Args:
-        system: The handle.
-        server: Index.
-        queue: Its length when the customer arrived.
     """
     head, health = head_of(system), health_of(system, server)
     starts = head.now if queue == 0 else work_of(system, server).work_end

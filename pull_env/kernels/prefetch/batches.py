@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pull_env.kernels import state
 from pull_env.kernels.access import head_of, memory_of, pool_of, step_at
 from pull_env.kernels.compiler.intrinsics import prefetch, prefetch_far
 from pull_env.kernels.compiler.jit import kernel
@@ -15,21 +16,9 @@ from pull_env.kernels.random import (
     pool_by_capacity,
     pool_of_service,
 )
-from pull_env.kernels.state import (
-    ARRIVAL_STREAM,
-    INTEGER,
-    LIST,
-    MESSAGE_STREAM,
-    PLACE_BYTES,
-    POLICY_STREAM,
-    POOL,
-    ROUTER,
-    SERVER,
-    TAKE,
-)
 
-POOL_BYTES, ROUTER_BYTES, LIST_BYTES = POOL.itemsize, ROUTER.itemsize, LIST.itemsize
-SERVER_BYTES, INTEGER_BYTES = SERVER.itemsize, INTEGER.itemsize
+POOL_BYTES, ROUTER_BYTES, LIST_BYTES = state.POOL.itemsize, state.ROUTER.itemsize, state.LIST.itemsize
+SERVER_BYTES, INTEGER_BYTES = state.SERVER.itemsize, state.INTEGER.itemsize
 
 
 @kernel
@@ -45,7 +34,7 @@ def prefetch_state(system: int) -> None:
     head = head_of(system)
     prefetch_range(head.pools, head.J * POOL_BYTES)
     prefetch_router(system)
-    prefetch_range(memory_of(system, head.router, 0), head.G * head.M * PLACE_BYTES)
+    prefetch_range(memory_of(system, head.router, 0), head.G * head.M * state.PLACE_BYTES)
     prefetch_far(head.short_histogram)  # short queues, of all pools
 
 
@@ -69,14 +58,14 @@ def prefetch_next_events(system: int, chain: int) -> None:
 @kernel
 def prefetch_next_service(system: int) -> None:
     """Fetch the server of the next time step, and who gets its message, if any."""
-    head, drawn = head_of(system), peek(system, ARRIVAL_STREAM)
+    head, drawn = head_of(system), peek(system, state.ARRIVAL_STREAM)
     if drawn & LOW < head.arrival_threshold:
         return
     pool = pool_of_service(system, drawn & LOW)
     record = pool_of(system, pool)
     prefetch(head.servers + (record.start + below(drawn >> HALF, record.size)) * SERVER_BYTES)
     if head.threshold > 0:
-        router = below(peek(system, MESSAGE_STREAM) & LOW, head.R)
+        router = below(peek(system, state.MESSAGE_STREAM) & LOW, head.R)
         prefetch(head.routers + router * ROUTER_BYTES)
         prefetch(head.lists + (router * head.J + pool) * LIST_BYTES)
 
@@ -84,8 +73,8 @@ def prefetch_next_service(system: int) -> None:
 @kernel
 def prefetch_choice(system: int, chain: int) -> None:
     """Fetch the server that the first step at `chain` picks, or the slot it takes."""
-    head, step, drawn = head_of(system), step_at(chain, 0), peek(system, POLICY_STREAM)
-    if step.kind == TAKE and messages_held(system, head.router, step.pool) > 0:
+    head, step, drawn = head_of(system), step_at(chain, 0), peek(system, state.POLICY_STREAM)
+    if step.kind == state.TAKE and messages_held(system, head.router, step.pool) > 0:
         k = below(drawn & LOW, messages_held(system, head.router, step.pool))
         prefetch(head.slots + kth_slot(system, head.router, step.pool, k) * INTEGER_BYTES)
     else:

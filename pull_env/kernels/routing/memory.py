@@ -199,10 +199,7 @@ def mask_of_pool(system: int, servers: int, pool: int) -> int:
 
 @kernel
 def recall(system: int, router: int, pool: int) -> int:
-    """Return the best remembered server of `pool`; -1: none.
-
-    The server of the shortest queue; if `pool` is -1, of the least expected delay.
-    """
+    """Return the best remembered server of `pool` (-1: of least delay); -1: none."""
     server, least, fresh = -1, 0.0, 0.0
     for j in range(head_of(system).J):
         if pool >= 0 and pool != j:

@@ -164,10 +164,7 @@ def remember_answers(system: int, router: int, probed: int) -> None:
 
 @kernel
 def better_remembered(system: int, router: int, step: Any, best: int, probed: int) -> int:
-    """Return the best remembered server if better than the probed `best`, else `best`.
-
-    -1 for `best`: none answered.
-    """
+    """Return the best remembered server if better than `best` (-1: none), else that."""
     least, speed, fresh = math.inf, 0.0, math.inf
     if best >= 0:
         speed = pool_of(system, server_of(system, best).pool).rate
