@@ -10,9 +10,7 @@ import pytest
 import baselines
 from pull_env import Pool, Prices, Scenario, simulate
 from pull_env.scenario.scenario import Trace
-from pull_env.simulation.results import KINDS
 from pull_env.simulation.statistics import paired
-from pull_env.simulation.warmup import warmup_customers
 from pull_env.simulation.workload import calendar_workload
 
 SMALL = Scenario(
@@ -81,68 +79,6 @@ def test_common_random_numbers_narrow_a_difference():
     assert difference.error < 0.8 * math.hypot(one.wait.error, other.wait.error)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "stable"), [("pull", False), ("jiq", False), ("random", False), ("pull-weighted", True), ("balanced(2)", True)])  # fmt: skip
-@pytest.mark.parametrize("seed", range(4))
-def test_stability_on_two_speeds(name, stable, seed):
-    """The slow pool saturates under a uniform fallback: (Lambda / n) P(router empty) > its rate (Stolyar's trap)."""
-    result = simulate("two-speeds", baselines.make(name), seed=seed)
-    assert result.stable is stable
-    assert math.isfinite(result.wait.mean) is stable
-    assert math.isfinite(result.cost.high) is stable
-    assert all(math.isfinite(q.mean) is stable for q in result.wait_quantiles.values())
-    if not stable:
-        assert result.growth[1] > 0.3 > abs(result.growth[0])  # customers a time unit: the slow pool's
-
-
-@pytest.mark.parametrize(("load", "stable"), [(0.4, True), (0.6, False)])
-def test_stability_of_pull_with_one_router_and_rates_1_and_9(load, stable):
-    """The critical load is .477 (theory.md, section 5)."""
-    scenario = Scenario((Pool(1, 1.0), Pool(1, 9.0)), load=load)
-    assert simulate(scenario, baselines.make("pull"), 4_000_000, seed=6).stable is stable
-
-
-@pytest.mark.parametrize("load", [1.0, 1.1])
-def test_an_unlimited_system_at_full_load_is_never_stable(load):
-    result = simulate(Scenario((Pool(2, 1.0),), load=load), baselines.make("jsq"), 20_000)
-    assert not result.stable
-    assert math.isnan(result.mean_number.mean)
-
-
-def test_buffers_keep_an_overloaded_system_stable():
-    result = simulate(Scenario((Pool(2, 1.0, 3),), load=2.0), baselines.make("jsq"), 200_000)
-    assert result.stable
-    assert result.p_block.mean > 0.45
-
-
-def test_heavy_traffic_is_not_mistaken_for_instability():
-    scenario = Scenario((Pool(2, 1.0),), load=0.97)
-    assert all(simulate(scenario, baselines.make("jsq"), 500_000, seed=seed).stable for seed in range(20))
-
-
-def test_warm_up_grows_with_relaxation():
-    """M/M/1 at load .9 relaxes in 1 / (1 - sqrt .9)^2 = 380 service times; five of them at 0.9 customers each."""
-    single = Scenario((Pool(1, 1.0),), load=0.9)
-    assert warmup_customers(single, baselines.make("random")) == math.ceil(
-        5 * 0.9 / (1 - math.sqrt(0.9)) ** 2
-    )
-    large = Scenario((Pool(1_000_000, 1.0),), load=0.5, routers=2)  # the split of messages is slower here
-    split = 4 * 1e6 * 0.25 / (math.pi**2 * 0.5)
-    assert warmup_customers(large, baselines.make("pull")) == math.ceil(5 * split * 5e5)
-    assert (
-        warmup_customers(large, baselines.make("random"))
-        < warmup_customers(large, baselines.make("pull")) / 1000
-    )
-
-
-def test_messages_and_cost_of_a_probe():
-    result = simulate(SMALL, baselines.make("power-of-d(3)"), 50_000)
-    assert result.messages["probe"].mean == result.messages["total"].mean == 6.0
-    assert set(result.messages) == {*KINDS, "total"}
-    paid = result.wait.mean * (1 - result.p_block.mean) + 0.05 * 6 + 5.0 * result.p_block.mean
-    assert result.cost.mean == pytest.approx(paid, rel=1e-3)
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -158,13 +94,6 @@ def test_messages_and_cost_of_a_probe():
 def test_a_bad_argument_is_named(field, value):
     with pytest.raises(ValueError, match=rf"^{field} is {value}: it must be a whole number from \d$"):
         simulate("small-mixed", baselines.make("pull"), **{field: value})
-
-
-def test_a_step_for_a_pool_that_is_not_there():
-    from pull_env import Policy, Send
-
-    with pytest.raises(ValueError, match=r"steps\[0\].pool is 5: small-mixed has pools 0 to 1"):
-        simulate("small-mixed", Policy("p", (Send(pool=5),)))
 
 
 def trace(tmp_path, rows=2000):

@@ -15,7 +15,7 @@ from pull_env.simulation.workload import calendar_workload
 from pull_env.theory import exact, formulas, optimum, pull_mean_field
 from pull_env.theory.prediction import lower_bounds, predict
 from tests.oracles.exactness import combine, meets
-from tests.simulation.test_workload import LAWS
+from tests.oracles.workloads import LAWS
 
 TWO = (Pool(2, 2.0), Pool(2, 1.0))
 ONE = (Pool(1),)
