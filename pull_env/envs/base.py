@@ -196,7 +196,7 @@ class CustomerEnv(SystemEnv[np.int64]):
             raise ResetNeeded("action_masks needs reset before it")
         return self._observed.mask.astype(np.bool_)
 
-    def look(self, router: int) -> tuple[Observation, npt.NDArray[np.int8]]:
+    def observe(self, router: int) -> tuple[Observation, npt.NDArray[np.int8]]:
         """Return the observation and mask of any router.
 
         Raises:
@@ -204,12 +204,12 @@ class CustomerEnv(SystemEnv[np.int64]):
             ValueError: There is no such router.
         """
         if not self.begun:
-            raise ResetNeeded("look needs reset before it")
+            raise ResetNeeded("observe needs reset before it")
         router = check_argument.whole("router", router, 0, self.scenario.routers - 1)
-        self._observe(router)
+        self._write_observation(router)
         observation, mask = self._observed.observation.copy(), self._observed.mask.copy()
         if self.simulator.has_customer:
-            self._observe(int(self.simulator.arrays.head["router"][0]))
+            self._write_observation(int(self.simulator.arrays.head["router"][0]))
         return observation, mask
 
     def _index(self, action: np.int64 | int) -> int:
@@ -226,7 +226,7 @@ class CustomerEnv(SystemEnv[np.int64]):
         self.simulator.supply()
 
     def _observe_start(self) -> tuple[Observation, dict[str, Any]]:
-        self._observe(int(self.simulator.arrays.head["router"][0]))
+        self._write_observation(int(self.simulator.arrays.head["router"][0]))
         outcome = self._observed.outcome
         outcome["cost"] = outcome["wait"] = outcome["messages"] = 0
         outcome["lost"] = False
@@ -239,7 +239,7 @@ class CustomerEnv(SystemEnv[np.int64]):
         self._actions = self._observed.mask.size
 
     @abstractmethod
-    def _observe(self, router: int) -> None:
+    def _write_observation(self, router: int) -> None:
         """Write what `router` observes now to `_observed`."""
 
     def _result(self, left: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:

@@ -129,5 +129,5 @@ class DispatchEnv(CustomerEnv):
             return self.step(action)
         return self._result(left)
 
-    def _observe(self, router: int) -> None:
+    def _write_observation(self, router: int) -> None:
         observe_servers(self._system_address, router, self._observed_address)

@@ -204,7 +204,7 @@ class RouterEnv(CustomerEnv):
         self._observed.move(*rows)
         self._link()
 
-    def _observe(self, router: int) -> None:
+    def _write_observation(self, router: int) -> None:
         observe(self._system_address, router, self._observed_address)
 
     def _link(self) -> None:

@@ -1,4 +1,4 @@
-"""What holds for every env, over the table of registered ids: a new one is tested by being registered."""
+"""What holds for every registered id: a new env is tested by being registered."""
 
 import copy
 import importlib
@@ -48,7 +48,7 @@ def test_all_other_rewards_are_numbers(name):
 
 
 def plain(value):
-    """Arrays as lists, at any depth, so that == compares all of it, types of numbers included."""
+    """Turn arrays into lists, at any depth, so that == compares values and types."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, (tuple, list)):
@@ -57,12 +57,12 @@ def plain(value):
 
 
 def record(env, steps, seed=9):
-    """What an env answers to random actions."""
+    """Return what an env returns for random actions."""
     env.action_space.seed(seed)
     return [plain(env.step(env.action_space.sample())) for _ in range(steps)]
 
 
-def test_both_checkers_are_content(scalar):
+def test_both_checkers_accept_it(scalar):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for arguments in ({}, {"scenario": SCENARIO}):
@@ -78,7 +78,7 @@ def test_one_seed_gives_one_course(name):
         assert record(env, 60) == record(twin, 60)
 
 
-def test_a_reset_without_a_seed_goes_on_with_the_stream(name):
+def test_a_reset_without_a_seed_continues_the_stream(name):
     env, twin = gym.make(name), gym.make(name)
     courses = []
     for seed in (7, None, None):
@@ -98,7 +98,7 @@ def test_without_any_seed_two_envs_differ(name):
 
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-def test_copies_in_mid_episode_go_on_as_the_original(name, clone):
+def test_copies_in_mid_episode_continue_as_the_original(name, clone):
     env = gym.make(name, scenario=SCENARIO)
     env.reset(seed=1)
     record(env, 30)
@@ -205,7 +205,7 @@ def test_episode_statistics_are_logged_although_the_task_has_no_end(scalar):
     assert info["episode"]["r"] == pytest.approx(total, rel=1e-5)
 
 
-def test_stable_baselines3_is_told_that_an_end_is_a_truncation(scalar):
+def test_stable_baselines3_learns_that_an_end_is_a_truncation(scalar):
     envs = DummyVecEnv([lambda: gym.make(scalar, customers=200)])
     envs.seed(0)
     envs.reset()
@@ -257,7 +257,7 @@ def test_a_learner_with_masks_never_takes_a_masked_action(scalar):
 
 
 def test_no_stream_of_any_seed_and_episode_is_that_of_another(name):
-    """Seeds made as seed x k would give all streams of seed 0 alike, and share them between others."""
+    """Seeds made as seed x k would give equal streams for seed 0 and shared others."""
     env = gym.make(name).unwrapped
     words = []
     for seed in range(8):

@@ -1,4 +1,4 @@
-"""All envs under all workloads: like the kernel, like one another, and as the checkers want them."""
+"""All envs under all workloads: equal to the kernel and to one another."""
 
 import copy
 import pickle
@@ -53,7 +53,7 @@ each = pytest.mark.parametrize("scenario", WORKLOADS.values(), ids=WORKLOADS)
 
 @each
 @pytest.mark.parametrize("observation", ["local", "with-state"])
-def test_checkers_are_content(scenario, observation):
+def test_checkers_accept_it(scenario, observation):
     env = gym.make("pull_env/Router-v0", scenario=scenario.to_dict(), observation=observation)
     check_env(env.unwrapped, skip_render_check=True)
     check_env(DispatchEnv(scenario), skip_render_check=True)
@@ -63,7 +63,7 @@ def test_checkers_are_content(scenario, observation):
 @each
 @pytest.mark.parametrize("policy", POLICIES[::3], ids=lambda policy: policy.name)
 def test_kernel_and_env_end_in_the_same_state(policy, scenario):
-    """To the bit, over more customers than are fed at a time."""
+    """Bit-identical, over more customers than one feed."""
     env = PolicyEnv(policy, scenario, customers=5000)
     env.reset(seed=11)
     env.play()
@@ -78,7 +78,7 @@ def test_the_vector_env_is_that_of_single_ones(scenario):
 
 
 @each
-def test_copies_go_on_alike_past_the_next_feed(scenario):
+def test_copies_continue_past_the_next_feed(scenario):
     env = RouterEnv(scenario, customers=9000, observation="with-state")
     env.reset(seed=3)
     record(env, 1000)

@@ -24,6 +24,6 @@ def test_the_same_whatever_the_number_of_threads(monkeypatch):
 
 
 def test_threads_are_not_used_where_they_cost_more_than_they_give():
-    """Waking a thread takes as long as some hundred steps: more threads would make small batches slower."""
+    """Waking a thread takes as long as some hundred steps: too long for few envs."""
     assert len(RouterVectorEnv(256, scenario="small-mixed")._batch.chunks) == 1
     assert batch.threads(1023) == 1

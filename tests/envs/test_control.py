@@ -1,4 +1,4 @@
-"""`ControlEnv`: its mixtures, what it observes against `RouterEnv`, and that SAC and TD3 train on it."""
+"""`ControlEnv`: its mixtures, its observations against `RouterEnv`, SAC and TD3."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_a_probe_without_reservation_wait_is_left_as_it_is():
 
 
 def test_steps_are_drawn_in_proportion_to_their_weights():
-    """|z| > 4 has a chance of 0.006 % if the draws are right."""
+    """If the draws are right, |z| > 4 has probability 0.006 %."""
     env = ControlEnv("two-speeds", catalog=[Send(0), Send(1)], period=20_000, customers=40_000)
     env.reset(seed=1)
     env.step([0.5, 0.2, -1.0])
@@ -56,44 +56,44 @@ def test_steps_are_drawn_in_proportion_to_their_weights():
 
 
 def test_a_step_that_cannot_act_leaves_its_weight_to_the_others():
-    """Take of pool 0 where there is a message, else, at a millionth of its weight, send to pool 1."""
+    """Take from pool 0 if there is a message, else send, of a millionth of its weight."""
     env = ControlEnv("two-speeds", catalog=[Take(0), Send(1)], period=2000, customers=4000)
     env.reset(seed=0)
     for _ in range(2):
         before = env.simulator.arrays.pools["accepted"].copy()
-        seen = env.step([1.0, -0.93, -1.0])[0]
+        observation = env.step([1.0, -0.93, -1.0])[0]
         sent = env.simulator.arrays.pools["accepted"] - before
         assert sent[0] == pytest.approx(
-            2000 * seen[control_names(env.scenario).index("pool 0: found a message")]
+            2000 * observation[control_names(env.scenario).index("pool 0: found a message")]
         )
         assert sent.min() > 100
 
 
 def test_what_it_sees_is_the_mean_of_what_routers_see():
-    """A mixture of one step against the same step in `RouterEnv`, customer by customer."""
+    """Compare a mixture of one step with that step in `RouterEnv`, by customer."""
     catalog = [Take(0), Take(1), Probe(weights="rate", at_most=4)]
     control = ControlEnv("two-speeds", catalog=catalog, period=50, customers=200)
     router = RouterEnv("two-speeds", catalog=catalog)
     first, _ = control.reset(seed=4)
-    seen, info = router.reset(seed=4)
-    looks = [router.look(k) for k in range(10)]
-    np.testing.assert_allclose(first[:22], np.mean([look[0] for look in looks], axis=0), atol=1e-6)
-    np.testing.assert_allclose(first[22:24], np.mean([look[1][:2] for look in looks], axis=0), atol=1e-6)
+    observation, info = router.reset(seed=4)
+    observed = [router.observe(k) for k in range(10)]
+    np.testing.assert_allclose(first[:22], np.mean([seen for seen, _ in observed], axis=0), atol=1e-6)
+    np.testing.assert_allclose(first[22:24], np.mean([mask[:2] for _, mask in observed], axis=0), atol=1e-6)
     assert first[24:].tolist() == [0.0, 0.0, 0.0]
     for k in (2, 0, 1, 2):
-        sights, finds, costs, waits, messages = [], [], [], [], []
+        observations, found_messages, costs, waits, messages = [], [], [], [], []
         for _ in range(50):
-            sights.append(seen)
-            finds.append(info["action_mask"][:2])
-            seen, reward, *_, info = router.step(k)
+            observations.append(observation)
+            found_messages.append(info["action_mask"][:2])
+            observation, reward, *_, info = router.step(k)
             costs.append(-reward)
             waits.append(info["wait"])
             messages.append(info["messages"])
         mean, reward, _, truncated, means = control.step(one_hot(control, k))
         wait, sent = np.mean(waits), np.mean(messages)
         expected = [
-            *np.mean(sights, axis=0),
-            *np.mean(finds, axis=0),
+            *np.mean(observations, axis=0),
+            *np.mean(found_messages, axis=0),
             wait / (1 + wait),
             0,
             sent / (1 + sent),

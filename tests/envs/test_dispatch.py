@@ -1,4 +1,4 @@
-"""`DispatchEnv`: what it shows against the arrays, the price of looking, and the optimum played through it."""
+"""`DispatchEnv`: its entries, the price of looking, and the optimum played in it."""
 
 import numpy as np
 import pytest
@@ -131,7 +131,7 @@ def play_optimum(scenario, best, replications, warmup, batch, batches=32):
     return summarise(scenario, counts, seed=3, warmup=warmup, seconds=1.0)
 
 
-def test_the_optimum_played_through_it_has_its_exact_law():
+def test_the_optimum_played_in_it_has_its_exact_values():
     scenario = Scenario(
         (Pool(1, rate=1.0, buffer=3), Pool(2, rate=2.5, buffer=4)),
         routers=2,

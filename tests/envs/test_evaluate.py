@@ -24,13 +24,13 @@ def test_a_driven_policy_scores_as_the_kernel_does():
 
 
 class Always:
-    """An agent that always takes one action, and notes what it was asked."""
+    """An agent that always takes one action, and records its calls."""
 
     def __init__(self, action):
-        self.action, self.asked = action, []
+        self.action, self.calls = action, []
 
     def predict(self, observation, *, deterministic=False):
-        self.asked.append((observation.copy(), deterministic))
+        self.calls.append((observation.copy(), deterministic))
         return np.full(len(observation), self.action), None
 
 
@@ -40,9 +40,9 @@ def test_counts_and_the_same_streams():
     assert (first.customers, first.warmup, first.replications) == (3_200, 7, 2)
     assert first == second
     assert first.busy[1].mean < 0.01  # filled by the warm-up of the kernel, it soon empties
-    assert len(agent.asked) == 2 * (7 + 1_600)
-    assert agent.asked[0][0].shape == (2, local_size(SMALL))
-    assert agent.asked[0][1] is True
+    assert len(agent.calls) == 2 * (7 + 1_600)
+    assert agent.calls[0][0].shape == (2, local_size(SMALL))
+    assert agent.calls[0][1] is True
 
 
 def test_the_system_may_be_filled_by_another_policy():

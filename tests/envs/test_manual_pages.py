@@ -1,4 +1,4 @@
-"""The tables in the envs' manual pages against the spaces, catalogs and names they describe."""
+"""Tables in manual pages against the spaces, catalogs and names they describe."""
 
 import inspect
 import re
@@ -29,7 +29,7 @@ def section(kind, title):
 
 
 def tables(text):
-    """Return the tables in a text: lists of rows, which are dicts by the heads of the columns."""
+    """Return the tables in a text: lists of rows, which are dicts by column heads."""
     found = []
     for block in re.findall(r"(?:^\|.*\n)+", text + "\n", re.MULTILINE):
         head, line, *rows = [row.strip("| ").split(" | ") for row in block.splitlines()]
@@ -46,7 +46,7 @@ def value(expression, symbols):
 
 
 def indices(cell, symbols):
-    """Yield the indices that a row means, each with the symbols it is for: j, k, q or w where they occur."""
+    """Yield the indices of a row, each with the values of its j, k, q or w."""
     free = re.findall(r"[jkqw]", cell)
     for values in product(*(symbols[f"range of {name}"] for name in free)):
         bound = symbols | dict(zip(free, values, strict=True))

@@ -1,4 +1,4 @@
-"""Every entry of an observation against a slow computation from the arrays, and its bounds under any play."""
+"""Every entry of an observation against a slow computation, and its bounds."""
 
 import dataclasses
 import itertools
@@ -41,7 +41,7 @@ def squash(x: float) -> float:
 
 
 class Twin:
-    """What routers should see, from the arrays of an env not yet reset, and means followed step by step."""
+    """What routers should observe, from the arrays and means updated step by step."""
 
     def __init__(self, env: RouterEnv) -> None:
         self.env = env
@@ -141,8 +141,8 @@ def test_the_best_server_remembered_is_known_whatever_changes(memory, restart):
         router, arrays = env.step(k * 7 % 25)[4]["router"], env.simulator.arrays
         rows, pools = arrays.memory, arrays.servers["pool"]
         assert (arrays.lists["best_entry"][router] != UNKNOWN).all()
-        for asked, j in itertools.product(range(3), range(3)):
-            mine, row = arrays.lists[asked, j], rows[asked, j if rows.shape[1] > 1 else 0]
+        for other, j in itertools.product(range(3), range(3)):
+            mine, row = arrays.lists[other, j], rows[other, j if rows.shape[1] > 1 else 0]
             known = np.flatnonzero((row["server"] >= 0) & (pools[row["server"]] == j)).tolist()
             best = min(known, key=lambda p: (row["queue"][p], -row["time"][p], p), default=-1)
             if mine["best_entry"] != UNKNOWN:

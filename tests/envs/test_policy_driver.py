@@ -1,4 +1,4 @@
-"""A policy that drives the env, and the same policy in the loop of the kernel, agree to the bit."""
+"""A policy in the env and in the kernel ends in bit-identical state."""
 
 import gymnasium as gym
 import numpy as np
@@ -61,7 +61,7 @@ def test_a_catalog_of_one_step_is_that_policy():
     assert_same_state(env, kernel_run(policy, scenario, 2000, 3, 0))
 
 
-def test_play_stops_where_it_is_told_and_takes_wrapped_envs():
+def test_play_stops_after_customers_and_takes_wrapped_envs():
     env = gym.make("pull_env/Router-v0", scenario="small-mixed", customers=100)
     assert play(WEIGHTED, env, customers=30, seed=0).customers == 30
     assert play(WEIGHTED, env).customers == 100
@@ -143,7 +143,9 @@ def test_a_driver_recalls_what_is_remembered():
 
 @pytest.mark.parametrize("policy", [WEIGHTED, FASTEST], ids=lambda policy: policy.name)
 def test_a_driver_costs_what_the_kernel_costs(policy):
-    """Compare over 12 episodes of the same customers; |t| > 4 has a chance of 0.2 % if the laws are equal."""
+    """Compare 12 episodes of the same customers.
+
+    If the distributions are equal, |t| > 4 has probability 0.2 %."""
     exact, driven = (RouterEnv("two-speeds", customers=3000) for _ in range(2))
     driver = Driver(policy, driven, seed=0)
     differences = []

@@ -1,4 +1,4 @@
-"""`RouterEnv` as Gymnasium and Stable-Baselines3 want it, and as the simulator counts."""
+"""`RouterEnv` with the checkers of its users, and against the simulator's counts."""
 
 import copy
 import json
@@ -24,7 +24,7 @@ ID = "pull_env/Router-v0"
 
 @pytest.fixture
 def traced(tmp_path):
-    """A scenario whose customers come from a file of 5000, more than are fed at a time."""
+    """A scenario of 5000 customers from a file, more than one feed."""
     rng = np.random.default_rng(0)
     times, sizes = rng.exponential(1.0, 5000).cumsum(), rng.exponential(1.0, 5000) + 0.01
     rows = "\n".join(f"{time!r},{size!r}" for time, size in zip(times.tolist(), sizes.tolist(), strict=True))
@@ -36,7 +36,7 @@ def traced(tmp_path):
 
 @pytest.mark.parametrize("observation", ["local", "with-state"])
 @pytest.mark.parametrize("name", scenario_names())
-def test_checkers_are_content(name, observation):
+def test_checkers_accept_it(name, observation):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         env = gym.make(ID, scenario=name, observation=observation)
@@ -44,7 +44,7 @@ def test_checkers_are_content(name, observation):
         check_env_sb3(env.unwrapped)
 
 
-def test_checkers_are_content_with_a_trace(traced):
+def test_checkers_accept_it_with_a_trace(traced):
     check_env(gym.make(ID, scenario=traced.to_dict()).unwrapped)
     check_env_sb3(RouterEnv(traced))
 
@@ -163,7 +163,7 @@ def test_a_trace_ends_the_episode(traced):
 
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-def test_copies_go_on_as_the_original(clone, traced):
+def test_copies_continue_as_the_original(clone, traced):
     for scenario in ("two-speeds", traced):
         env = RouterEnv(scenario, observation="with-state", announce=Announce(withdraw=False))
         env.reset(seed=1)
@@ -232,19 +232,19 @@ def test_skip_says_where_a_trace_ends(traced):
 def test_look_shows_any_router_and_changes_nothing():
     env, twin = RouterEnv("small-mixed"), RouterEnv("small-mixed")
     with pytest.raises(ResetNeeded):
-        env.look(0)
+        env.observe(0)
     seen, info = env.reset(seed=0)
     twin.reset(seed=0)
     for k in range(30):
-        shown = [env.look(router) for router in (0, 1)]
+        shown = [env.observe(router) for router in (0, 1)]
         assert np.array_equal(shown[info["router"]][0], seen)
         assert np.array_equal(shown[info["router"]][1], info["action_mask"])
         assert np.array_equal(env.action_masks(), info["action_mask"])
         seen, *_, info = env.step(k % 18)
         assert np.array_equal(seen, twin.step(k % 18)[0])
     for router in (-1, 2):
-        with pytest.raises(ValueError, match=f"router is {router}: it must be from 0 to 1"):
-            env.look(router)
+        with pytest.raises(ValueError, match=f"router is {router}: it must be a whole number from 0 to 1"):
+            env.observe(router)
 
 
 def test_a_step_that_needs_unfinished_work_moves_to_the_calendar():

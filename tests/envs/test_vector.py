@@ -1,4 +1,4 @@
-"""`RouterVectorEnv` as Gymnasium's own vector of `RouterEnv`, to the bit, and what it refuses."""
+"""`RouterVectorEnv` is bit-identical to Gymnasium's vector of `RouterEnv`."""
 
 import copy
 import pickle
@@ -84,7 +84,7 @@ def test_env_i_seeded_s_is_a_single_env_seeded_s_plus_i():
             assert np.array_equal(observation, observations[k])
 
 
-def test_seeds_of_a_list_may_be_none_and_then_the_env_goes_on():
+def test_seeds_of_a_list_may_be_none_for_the_next_episode():
     envs, single = RouterVectorEnv(2), RouterEnv()
     envs.reset(seed=0)
     single.reset(seed=0), single.reset()
@@ -159,7 +159,7 @@ def test_the_final_observation_is_that_of_the_end():
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))])
-def test_copies_go_on_as_the_original(clone, mode, traced):
+def test_copies_continue_as_the_original(clone, mode, traced):
     for arguments in ({"scenario": "two-speeds", "customers": 40}, {"scenario": traced}):
         envs = RouterVectorEnv(3, autoreset_mode=mode, workers=2, **arguments)
         envs.reset(seed=1)

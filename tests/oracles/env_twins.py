@@ -1,4 +1,4 @@
-"""Envs compared with the kernel run of a policy, with counters, and with one another."""
+"""Envs compared with the kernel run of a policy, counters, and one another."""
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -112,7 +112,7 @@ def cost_of(env: RouterEnv) -> float:
 
 
 def record(env: RouterEnv, steps: int, seed: int = 9) -> list:
-    """What an env answers to random actions."""
+    """Return what an env returns for random actions."""
     rng = np.random.default_rng(seed)
     answers = []
     for _ in range(steps):
@@ -142,7 +142,7 @@ def assert_same(one, other, where=""):
 
 
 def assert_twins(single, native, steps, seed=7):
-    """Drive Gymnasium's vector of single envs, and the native one, by the same random actions."""
+    """Step Gymnasium's vector env and the native one by the same random actions."""
     assert_same(single.reset(seed=seed), native.reset(seed=seed))
     rng, ends = np.random.default_rng(0), 0
     for step in range(steps):

@@ -121,7 +121,7 @@ class AECRouters(Routers, AECEnv):  # type: ignore[misc]  # PettingZoo may be mi
         """Return what `agent` knows now, whether or not it acts next, (entries,) float32."""
         if agent == self.agent_selection and not self.truncations[agent]:
             return self._observation.copy()
-        return self._inner.look(self.possible_agents.index(agent))[0]
+        return self._inner.observe(self.possible_agents.index(agent))[0]
 
     def _select(self, info: Mapping[str, Any]) -> None:
         """Select the router at which the next customer has arrived."""
@@ -131,7 +131,7 @@ class AECRouters(Routers, AECEnv):  # type: ignore[misc]  # PettingZoo may be mi
 
     def _info(self, router: int, info: Mapping[str, Any]) -> dict[str, Any]:
         """Return the info of a router that has not assigned a customer yet."""
-        mask = self._inner.look(router)[1]
+        mask = self._inner.observe(router)[1]
         return {**{name: info[name] for name in OUTCOMES}, "time": info["time"], "action_mask": mask}
 
 

@@ -92,8 +92,8 @@ def test_mo_gymnasium_makes_a_scalar_of_it():
 
 
 @pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")
-def test_the_checker_is_content_with_the_scalar():
-    """By a wrapper of Gymnasium's: that of MO-Gymnasium gives its own weights away in every info."""
+def test_the_checker_accepts_the_scalar():
+    """Use Gymnasium's wrapper: that of MO-Gymnasium puts its weights in every info."""
     env = gym.make(ID, scenario="small-mixed")
     check_env(gym.wrappers.TransformReward(env, lambda reward: float(reward @ env.unwrapped.weights)))
 

@@ -1,4 +1,4 @@
-"""The PettingZoo views: its own tests, rewards that add up, and the same runs as the envs within."""
+"""The PettingZoo envs: its own tests, sums of rewards, the runs of the inner envs."""
 
 import copy
 import pickle
@@ -40,7 +40,7 @@ UNEVEN = Scenario(
 
 @pytest.mark.parametrize("reward", REWARDS)
 @pytest.mark.parametrize("customers", [60, 10_000])  # an end within its play, and none
-def test_pettingzoo_is_content(reward, customers, capsys):
+def test_pettingzoo_accepts_it(reward, customers, capsys):
     for scenario in (UNEVEN, "two-speeds"):
         system = {"scenario": scenario, "customers": customers, "reward": reward}
         api_test(aec_env(**system), num_cycles=100)
@@ -51,41 +51,41 @@ def test_pettingzoo_is_content(reward, customers, capsys):
 
 
 def play(env, act, seed=0):
-    """Play an episode one agent at a time; return what each was told by `last`, in its order."""
-    told = {agent: [] for agent in env.possible_agents}
+    """Play an episode; return the rewards that each agent got from `last`, in order."""
+    received = {agent: [] for agent in env.possible_agents}
     env.reset(seed=seed)
     for agent in env.agent_iter():
         _, reward, _, truncated, _ = env.last()
-        told[agent].append(reward)
+        received[agent].append(reward)
         env.step(None if truncated else act(agent))
-    return told
+    return received
 
 
 @pytest.mark.parametrize("reward", REWARDS)
 def test_rewards_sum_to_the_cost_of_the_same_run(reward):
     customers = 1600
     env = aec_env(UNEVEN, catalog=[Take(0)], customers=customers, reward=reward)
-    told = play(env, lambda agent: 0, seed=5)
+    received = play(env, lambda agent: 0, seed=5)
     policy = Policy("take", (Take(0), Send(0)), Announce())
     run = simulate(UNEVEN, policy, customers, seed=5, replications=1, warmup=0)
     cost = customers * run.cost.mean
     assert env.agents == []
-    assert len(told["router_3"]) == 1, "never asked: only its dead step"
-    assert sum(map(len, told.values())) == customers + 4
-    sums = {agent: sum(rewards) for agent, rewards in told.items()}
+    assert len(received["router_3"]) == 1, "it never acts: only its dead step"
+    assert sum(map(len, received.values())) == customers + 4
+    sums = {agent: sum(rewards) for agent, rewards in received.items()}
     if reward == "shared":
         assert all(total == pytest.approx(-cost, rel=1e-9) for total in sums.values())
     else:
         assert sum(sums.values()) == pytest.approx(-cost, rel=1e-9)
         assert sums["router_3"] == 0.0
         assert sums["router_0"] < sums["router_1"] < sums["router_2"] < 0.0
-        assert all(rewards[0] == 0.0 for rewards in told.values()), (
+        assert all(rewards[0] == 0.0 for rewards in received.values()), (
             "nothing was caused before the first action"
         )
 
 
-def test_it_is_the_run_of_the_router_env_step_by_step():
-    """Whoever is asked acts; an agent that waited is told the sum since its last action."""
+def test_it_runs_as_the_router_env_step_by_step():
+    """An agent that waited gets the sum of rewards since its last action."""
     env, inner = aec_env(UNEVEN, customers=400, reward="own"), RouterEnv(UNEVEN, customers=400)
     env.reset(seed=3)
     seen, info = inner.reset(seed=3)
@@ -95,13 +95,13 @@ def test_it_is_the_run_of_the_router_env_step_by_step():
     while not truncated:
         agent = f"router_{info['router']}"
         assert env.agent_selection == agent
-        observation, reward, _, _, told = env.last()
+        observation, reward, _, _, agent_info = env.last()
         assert np.array_equal(observation, seen)
-        assert np.array_equal(told["action_mask"], info["action_mask"])
-        assert (told["cost"], told["time"]) == (last_cost[agent], info["time"])
+        assert np.array_equal(agent_info["action_mask"], info["action_mask"])
+        assert (agent_info["cost"], agent_info["time"]) == (last_cost[agent], info["time"])
         assert reward == -last_cost[agent]
         for k, other in enumerate(env.agents):
-            assert np.array_equal(env.observe(other), inner.look(k)[0])
+            assert np.array_equal(env.observe(other), inner.observe(k)[0])
         action = int(rng.integers(inner.action_space.n))
         env.step(action)
         seen, _, _, truncated, info = inner.step(action)
@@ -146,7 +146,7 @@ def test_arguments_that_are_not_allowed_are_named(make):
 
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-def test_copies_in_mid_episode_go_on_as_the_original(clone):
+def test_copies_in_mid_episode_continue_as_the_original(clone):
     env = aec_env(UNEVEN, customers=500)
     env.reset(seed=0)
     for k in range(200):
@@ -174,9 +174,9 @@ def test_a_trace_ends_the_episode_of_all(tmp_path):
     trace = Trace(str(tmp_path / "trace.csv"), time="time", size="size")
     scenario = Scenario((Pool(3, rate=1.0),), routers=2, load=0.8, arrivals=trace)
     one = aec_env(scenario)
-    told = play(one, lambda agent: 0)
-    assert sum(map(len, told.values())) == 50 + 2
-    assert one.observation_space("router_0").contains(one._inner.look(0)[0])
+    received = play(one, lambda agent: 0)
+    assert sum(map(len, received.values())) == 50 + 2
+    assert one.observation_space("router_0").contains(one._inner.observe(0)[0])
     both = parallel_env(scenario, period=40)
     both.reset(seed=0)
     counts = []
@@ -232,11 +232,11 @@ def test_equal_mixtures_are_the_run_of_the_control_env():
         np.testing.assert_allclose(local, seen[:22], atol=1e-6)
         assert all(value == pytest.approx(reward, rel=1e-12) for value in rewards.values())
         assert infos["router_0"]["time"] == info["time"]
-        assert np.array_equal(observations["router_3"][:22], looks(inner, 3))
+        assert np.array_equal(observations["router_3"][:22], observation_of(inner, 3))
 
 
-def looks(env, router):
-    """What a router that placed no customer sees at the end of a period, from the env's own kernel."""
+def observation_of(env, router):
+    """Return what a router without customers observes after a period, by the kernel."""
     from pull_env.kernels.envs.observe import observe
 
     observe(env.simulator.address, router, env._observed.address)

@@ -1,4 +1,4 @@
-"""`VecRouter` as Stable-Baselines3's own vector of `RouterEnv`, and under its learners and wrappers."""
+"""`VecRouter` against `DummyVecEnv` of `RouterEnv`, with learners and wrappers."""
 
 import pickle
 import subprocess
