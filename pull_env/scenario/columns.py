@@ -1,13 +1,17 @@
-"""Columns of recorded values in a file: CSV, Parquet or Standard Workload Format, by the end of its name."""
+"""Columns of recorded values in files: CSV, Parquet or Standard Workload Format.
+
+The end of a file's name says which. A column of a Parquet file keeps its type; the others are text.
+"""
 
 from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,26 +42,48 @@ SWF = (
 )
 
 
+# numpy reads more than this as a time ("now", a bare year, an offset with a warning), and years that int64
+# nanoseconds cannot hold wrap around silently.
+_TIMESTAMP = re.compile(r"((?:19|20|21)\d\d-\d\d-\d\d(?:[T ][\d:.]+)?)(?:Z|\+00:00)?", re.ASCII)
+_YEARS = np.array(["1900", "2200"], "datetime64[Y]")
+
+
 class Column(NamedTuple):
     """One column of a file, with what an error message needs to name a place in it."""
 
     path: str
     name: str
-    texts: list[str]
+    values: Sequence[str] | npt.NDArray[Any]  # (rows,) of a Parquet file numbers or times, else text
     lines: Sequence[int]  # of the file, by row
     unit: str  # what `lines` counts: a line, or a row of a Parquet file
-
-    def place(self, row: int) -> str:
-        """Return where a row stands."""
-        return f"{self.path}, {self.unit} {self.lines[row]}"
 
     def refuse(self, refused: npt.NDArray[np.bool_], allowed: str) -> None:
         """Raise for the first row that is `refused`, (rows,) flags."""
         if refused.any():
             row = int(refused.argmax())
-            raise ScenarioError(
-                f"{self.place(row)}: {self.name} is {self.texts[row]!r}: it must be {allowed}"
-            )
+            place = f"{self.path}, {self.unit} {self.lines[row]}: {self.name}"
+            raise ScenarioError(f"{place} is {str(self.values[row])!r}: it must be {allowed}")
+
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """Return the values as numbers, NaN for those that are none, (rows,)."""
+        if isinstance(self.values, np.ndarray):
+            return np.full(len(self.values), np.nan) if self.is_time else self.values.astype(np.float64)
+        return np.array([_number(text) for text in self.values], np.float64)
+
+    def times(self) -> npt.NDArray[np.datetime64]:
+        """Return the values as times in nanoseconds, NaT for those that are none, (rows,)."""
+        if isinstance(self.values, np.ndarray):
+            if not self.is_time:
+                return np.full(len(self.values), "NaT", "datetime64[ns]")
+            years = self.values.astype("datetime64[Y]")
+            known = (years >= _YEARS[0]) & (years < _YEARS[1])
+            return np.where(known, self.values, np.datetime64("NaT")).astype("datetime64[ns]")
+        return np.array([_time(text) for text in self.values], "datetime64[ns]")
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the file says that the values are times."""
+        return isinstance(self.values, np.ndarray) and self.values.dtype.kind == "M"
 
 
 class Table(NamedTuple):
@@ -68,7 +94,7 @@ class Table(NamedTuple):
 
 
 def read_table(path: str, names: tuple[str, ...], skip: bool = False) -> Table:
-    """Return the columns `names` of a file, as texts.
+    """Return the columns `names` of a file.
 
     Args:
         path: An absolute one.
@@ -101,7 +127,9 @@ def read_table(path: str, names: tuple[str, ...], skip: bool = False) -> Table:
 
 
 def positive_numbers(path: str, name: str) -> npt.NDArray[np.float64]:
-    """Return the values of a column, scaled to mean 1; the file is parsed again only after it has changed.
+    """Return the values of a column, scaled to mean 1, (rows,).
+
+    The file is parsed again only after it has changed.
 
     Raises:
         ScenarioError: If the file cannot be read, the column is missing, a value is not a positive number,
@@ -111,13 +139,8 @@ def positive_numbers(path: str, name: str) -> npt.NDArray[np.float64]:
     return _positive_numbers(path, name, stamp(path))
 
 
-def numbers(column: Column) -> npt.NDArray[np.float64]:
-    """Return the numbers that the texts of a column spell, NaN for those that spell none."""
-    return np.array([_number(text) for text in column.texts], np.float64)
-
-
 def stamp(path: str) -> tuple[int, int]:
-    """Return what tells whether a file has changed.
+    """Return time and size of a file, which differ after it has changed.
 
     Raises:
         ScenarioError: If there is no such file.
@@ -132,7 +155,7 @@ def stamp(path: str) -> tuple[int, int]:
 @lru_cache(maxsize=8)  # replications read the same file many times
 def _positive_numbers(path: str, name: str, _stamp: tuple[int, int]) -> npt.NDArray[np.float64]:
     (column,), _ = read_table(path, (name,))
-    values = numbers(column)
+    values = column.numbers()
     column.refuse(~((values > 0.0) & np.isfinite(values)), "a positive finite number")
     if not values.size:
         raise ScenarioError(f"{path} has no row below its header: it must have one at least")
@@ -149,7 +172,7 @@ def _select(
     rows: list[tuple[int, list[str]]],
     skip: bool,
 ) -> Table:
-    """Return columns of `rows`, each with its line; the header stands at `line`."""
+    """Return columns of `rows`, each with its line; `header` is in `line`."""
     places = [_position(f"{path}, line {line}", header, name) for name in names]
     whole = [(at, row) for at, row in rows if len(row) == len(header)]
     if len(whole) < len(rows) and not skip:
@@ -178,8 +201,19 @@ def _parquet(path: str, names: tuple[str, ...]) -> Table:
     except ArrowException as error:
         raise ScenarioError(f"{path} is not a Parquet file: {error}") from None
     rows = range(1, table.num_rows + 1)
-    texts = {name: table.column(name).to_numpy().astype(str).tolist() for name in set(names)}
-    return Table(tuple(Column(path, name, texts[name], rows, "row") for name in names), 0)
+    columns = (Column(path, name, _typed(table.column(name).to_numpy()), rows, "row") for name in names)
+    return Table(tuple(columns), 0)
+
+
+def _typed(values: npt.NDArray[Any]) -> list[str] | npt.NDArray[Any]:
+    """Return numbers and times as they are, other values as text.
+
+    Numbers in single precision are text too: 0.1 is 0.1 then, as in a CSV file, and not 0.10000000149.
+    """
+    exact = values.dtype.kind in "iuM" or values.dtype == np.float64
+    if exact:
+        return values
+    return [each.decode(errors="replace") if isinstance(each, bytes) else str(each) for each in values]
 
 
 def _position(where: str, header: list[str], name: str) -> int:
@@ -193,3 +227,11 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return np.nan
+
+
+def _time(text: str) -> np.datetime64:
+    match = _TIMESTAMP.fullmatch(text)
+    try:
+        return np.datetime64(match[1] if match else "NaT", "ns")
+    except ValueError:
+        return np.datetime64("NaT", "ns")

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.scenario.columns import Column, numbers, read_table, stamp
+from pull_env.scenario.columns import Column, read_table, stamp
 from pull_env.scenario.scenario import Scenario, ScenarioError, Trace
 
 Floats = npt.NDArray[np.float64]
 
 TIMES_ALLOWED = "a number, or a timestamp such as 2023-11-16 18:15:46.68 (no offset, or UTC), as in all rows"
-
-# numpy takes more than this for a time ("now", a bare year, an offset with a warning), and years that int64
-# nanoseconds cannot hold wrap around silently.
-_TIMESTAMP = re.compile(r"((?:19|20|21)\d\d-\d\d-\d\d(?:[T ][\d:.]+)?)(?:Z|\+00:00)?", re.ASCII)
 
 
 class Arrivals(NamedTuple):
@@ -72,8 +67,8 @@ def _read(trace: Trace) -> tuple[Arrivals, int]:
 @lru_cache(maxsize=8)  # replications read the same file many times
 def _parse(path: str, time: str, size: str, skip: bool, _stamp: tuple[int, int]) -> tuple[Arrivals, int]:
     (times, sizes), ragged = read_table(path, (time, size), skip)
-    rows = len(times.texts)
-    when, work = (_times(times, skip), numbers(sizes)) if rows else (np.zeros(0), np.zeros(0))
+    rows = len(times.values)
+    when, work = (_times(times, skip), sizes.numbers()) if rows else (np.zeros(0), np.zeros(0))
     fine = (work > 0.0) & np.isfinite(work)
     if skip:
         usable = _usable(when, fine)
@@ -85,17 +80,17 @@ def _parse(path: str, time: str, size: str, skip: bool, _stamp: tuple[int, int])
         times.refuse(gaps < 0.0, "no earlier than in the row before")
         sizes.refuse(~fine, "a positive finite number")
     if not gaps.any():
-        raise ScenarioError(f"{path}: {time} is {times.texts[0]!r} in every row: time must pass")
+        raise ScenarioError(f"{path}: {time} is {str(times.values[0])!r} in every row: time must pass")
     return _read_only(gaps, work), ragged + rows - len(work)
 
 
 def _times(times: Column, skip: bool) -> npt.NDArray[np.float64] | npt.NDArray[np.datetime64]:
     """Return the times, all as numbers or all as timestamps; where bad ones are skipped, they are NaN."""
-    seconds = numbers(times)
+    seconds = times.numbers()
     seconds[~np.isfinite(seconds)] = np.nan
     parsed = np.isfinite(seconds)
     if not (parsed.any() if skip else parsed[0]):
-        stamps = np.array([_timestamp(text) for text in times.texts])
+        stamps = times.times()
         if not skip:
             times.refuse(np.isnat(stamps), TIMES_ALLOWED)
         return stamps
@@ -120,15 +115,6 @@ def _gaps(when: npt.NDArray[np.float64] | npt.NDArray[np.datetime64]) -> Floats:
         gaps = gaps / np.timedelta64(1, "s")
     result: Floats = gaps
     return result
-
-
-def _timestamp(text: str) -> np.datetime64:
-    """Return the time that `text` spells, in nanoseconds; NaT if it spells none."""
-    match = _TIMESTAMP.fullmatch(text)
-    try:
-        return np.datetime64(match[1] if match else "NaT", "ns")
-    except ValueError:
-        return np.datetime64("NaT", "ns")
 
 
 def _read_only(gaps: Floats, sizes: Floats) -> Arrivals:
