@@ -1,4 +1,4 @@
-"""What is known without simulation: closed forms, limits, bounds, exact laws and optima of small systems.
+"""What is known without simulation: formulas, limits, bounds, exact values.
 
 `predict` returns what is known for a scenario and a policy. Submodules:
 

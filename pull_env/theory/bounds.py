@@ -1,5 +1,6 @@
-"""Bounds that no policy can beat: the servers pooled into one, which serves at the k highest rates for k
-customers, and the fastest of them where no more is known.
+"""Bounds that no policy can beat: all servers pooled into one.
+
+With k customers it serves at the sum of the k highest rates.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pull_env.theory.formulas import Floats
 
 @dataclass(frozen=True)
 class PoolingBounds:
-    """Least values of the measures of a scenario, over all policies; customers as in `Result`.
+    """Lower bounds on the measures of a scenario, over all policies.
 
     Attributes:
         wait: Mean wait of accepted customers.
@@ -83,7 +84,7 @@ def _log_weights(arrival: float, rates: Floats) -> Floats:
 
 
 def _loss(scenario: Scenario, rates: Floats, load: float) -> float:
-    """Return P(block) of the chain cut at the sum of the buffers, which may be very large."""
+    """Return P(block) of the chain cut at the sum of the buffers."""
     logs, log_load = _log_weights(scenario.total_arrival_rate, rates), math.log(load)
     beyond = sum(pool.size * (pool.buffer or 0) for pool in scenario.pools) - scenario.servers
     peak = float(logs[:-1].max())

@@ -1,4 +1,6 @@
-"""Mean field of the shortest of d queues, over pools of any rates and buffers: stationary and over time.
+"""Mean field of the shortest of d queues, stationary and over time.
+
+Over pools of any rates and buffers.
 
 Symbols as in `pull_mean_field`; W_j is the probability that a draw hits pool j.
 """
@@ -48,8 +50,9 @@ def choices_trajectory(
     weights: Weights | Sequence[float] = "uniform",
     start: Sequence[npt.ArrayLike] | None = None,
 ) -> Trajectory:
-    """Return the path of the shortest of d queues as n grows; the first drawn of equals, or any: it is the
-    same.
+    """Return the path of the shortest of d queues as n grows.
+
+    Ties go to the first drawn, or to any: the limit is the same.
 
     d servers are drawn, W_j = beta_j w_j / sum_i beta_i w_i. Let U(k) = sum_j W_j s_j(k). The i-th draw wins,
     at pool j and queue k, if those before it are longer and those after it no shorter, U(k+1)^(i-1)
@@ -100,7 +103,9 @@ def choices_trajectory(
 def choices_limit(
     pools: Sequence[Pool], load: float, choices: int, *, weights: Weights | Sequence[float] = "uniform"
 ) -> Limit:
-    """Return where `choices_trajectory` comes to rest from an empty system; arguments as there.
+    """Return where `choices_trajectory` settles from an empty system.
+
+    Arguments as there.
 
     Given D, each pool is a birth and death chain; its tails grow with D, which grows with them. So iteration
     from the empty system climbs to the least fixed point; Newton's method ends it.
@@ -136,8 +141,9 @@ def _gap(draws: _Draws, seen: Floats) -> Floats:
 
 
 class _Draws:
-    """Flows of customers for given tails, cut at `levels`: states are (J, levels + 2), s_j(0) = 1 and the
-    last 0.
+    """Flows of customers for given tails, cut at `levels`.
+
+    States are (J, levels + 2), s_j(0) = 1 and the last 0.
     """
 
     def __init__(
@@ -174,8 +180,9 @@ class _Draws:
         return np.asarray(self.chance @ state[:, 1:-1])
 
     def gain(self, seen: Floats) -> Floats:
-        """Return D(0) to D(levels) for U(1) to U(levels): U(k)^(d-1) (1 - t^d) / (1 - t), t = U(k+1) /
-        U(k).
+        """Return D(0) to D(levels) for U(1) to U(levels).
+
+        D(k) = U(k)^(d-1) (1 - t^d) / (1 - t), t = U(k+1) / U(k).
         """
         high = np.clip(np.concatenate([[1.0], seen]), 0.0, 1.0)
         low = np.minimum(np.append(high[1:], 0.0), high)
@@ -212,7 +219,7 @@ class _Draws:
         )
 
     def sent(self, state: Floats) -> Floats:
-        """Return the probability that a customer is sent to pool j and queue k; (J, levels + 1)."""
+        """Return P(a customer is sent to pool j and queue k); (J, levels + 1)."""
         return np.asarray(self.chance[:, None] * -np.diff(state, axis=1) * self.gain(self.mix(state)))
 
     def blocked(self, state: Floats) -> float:

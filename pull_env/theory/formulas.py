@@ -1,4 +1,4 @@
-"""Closed forms of queueing theory: single queues, one queue with many servers, and limits of large systems.
+"""Closed forms: single queues, many-server queues, limits of large systems.
 
 Symbols: lambda arrival rate, mu rate of one server, rho = lambda / (servers mu) load, u_k share of servers
 that hold k customers or more. Waits are times in queue, responses add the service. Service is exponential and
@@ -22,14 +22,16 @@ LONG = 1_000_000  # buffers beyond which no law is written out
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return the zero of a function between two points at which its signs differ, to rounding."""
+    """Return the root of a function between two points of opposite sign."""
     from scipy.optimize import brentq
 
     return float(brentq(function, low, high, xtol=1e-300, rtol=4 * sys.float_info.epsilon, maxiter=500))
 
 
 def mm1_response(arrival_rate: float, rate: float = 1.0) -> float:
-    """Return the mean response of M/M/1, 1 / (mu - lambda), for lambda < mu (Kleinrock 1975, 3.2).
+    """Return the mean response of M/M/1, 1 / (mu - lambda).
+
+    For lambda < mu (Kleinrock 1975, 3.2).
 
     Raises:
         ValueError: If arrival_rate / rate is not below 1.
@@ -41,7 +43,9 @@ def mm1_response(arrival_rate: float, rate: float = 1.0) -> float:
 
 
 def mm1_mean_number(arrival_rate: float, rate: float = 1.0) -> float:
-    """Return the mean number in M/M/1, rho / (1 - rho), for rho = lambda / mu < 1 (Kleinrock 1975, 3.2).
+    """Return the mean number in M/M/1, rho / (1 - rho).
+
+    For rho = lambda / mu < 1 (Kleinrock 1975, 3.2).
 
     Raises:
         ValueError: If arrival_rate / rate is not below 1.
@@ -50,7 +54,9 @@ def mm1_mean_number(arrival_rate: float, rate: float = 1.0) -> float:
 
 
 def mm1_wait_quantile(probability: float, arrival_rate: float, rate: float = 1.0) -> float:
-    """Return a quantile of the wait in M/M/1: P(wait > t) = rho exp(-(mu - lambda) t) (Kleinrock 1975, 5.7).
+    """Return a quantile of the wait in M/M/1.
+
+    P(wait > t) = rho exp(-(mu - lambda) t) (Kleinrock 1975, 5.7).
 
     Args:
         probability: From 0, below 1; up to 1 - rho the quantile is 0.
@@ -65,7 +71,9 @@ def mm1_wait_quantile(probability: float, arrival_rate: float, rate: float = 1.0
 
 
 def mm1b_law(arrival_rate: float, rate: float, buffer: int) -> Floats:
-    """Return the law of the number in M/M/1/B, proportional to rho^k, at any load (Kleinrock 1975, 3.6).
+    """Return the distribution of the number in M/M/1/B, at any load.
+
+    Proportional to rho^k (Kleinrock 1975, 3.6).
 
     Args:
         arrival_rate: lambda, those included who are blocked.
@@ -103,7 +111,9 @@ def mm1b_blocking(arrival_rate: float, rate: float, buffer: int) -> float:
 
 
 def mm1b_mean_number(arrival_rate: float, rate: float, buffer: int) -> float:
-    """Return the mean number in M/M/1/B, rho / (1 - rho) - (B + 1) rho^(B+1) / (1 - rho^(B+1)).
+    """Return the mean number in M/M/1/B.
+
+    rho / (1 - rho) - (B + 1) rho^(B+1) / (1 - rho^(B+1)).
 
     Arguments and errors as of `mm1b_law`.
     """
@@ -119,7 +129,9 @@ def mm1b_mean_number(arrival_rate: float, rate: float, buffer: int) -> float:
 
 
 def erlang_b(servers: int, offered: float) -> float:
-    """Return Erlang's loss: B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1)), stable for any size; O(servers).
+    """Return Erlang's loss probability; stable for any size, O(servers).
+
+    B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1)).
 
     It holds for every service law of mean 1 / mu (Erlang 1917; Jagerman 1974 for the recursion).
 
@@ -139,7 +151,9 @@ def erlang_b(servers: int, offered: float) -> float:
 
 
 def erlang_c(servers: int, offered: float) -> float:
-    """Return P(wait) of M/M/c, c B / (c - a (1 - B)), for a = lambda / mu < c (Erlang 1917); O(servers).
+    """Return P(wait) of M/M/c, c B / (c - a (1 - B)); O(servers).
+
+    For a = lambda / mu < c (Erlang 1917).
 
     Raises:
         ValueError: If servers is out of range, or offered / servers is not below 1.
@@ -150,14 +164,17 @@ def erlang_c(servers: int, offered: float) -> float:
 
 
 def mmc_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
-    """Return the mean wait in M/M/c, C / (c mu - lambda), for lambda < c mu; C and errors of `erlang_c`."""
+    """Return the mean wait in M/M/c, C / (c mu - lambda).
+
+    For lambda < c mu; C and errors of `erlang_c`.
+    """
     check_argument.positive("arrival_rate", arrival_rate)
     check_argument.positive("rate", rate)
     return erlang_c(servers, arrival_rate / rate) / (servers * rate - arrival_rate)
 
 
 def mmc_response(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
-    """Return the mean response of M/M/c, the wait by `mmc_wait` plus 1 / mu; its errors."""
+    """Return the mean response of M/M/c: `mmc_wait` + 1 / mu, and its errors."""
     return mmc_wait(servers, arrival_rate, rate) + 1.0 / rate
 
 
@@ -179,12 +196,14 @@ def mg1_wait(arrival_rate: float, rate: float = 1.0, variation: float = 1.0) -> 
 
 
 def mg1_response(arrival_rate: float, rate: float = 1.0, variation: float = 1.0) -> float:
-    """Return the mean response of M/G/1, the wait by `mg1_wait` plus 1 / mu; its errors."""
+    """Return the mean response of M/G/1: `mg1_wait` + 1 / mu, and its errors."""
     return mg1_wait(arrival_rate, rate, variation) + 1.0 / rate
 
 
 def round_robin_p_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
-    """Return P(wait) where one router serves n servers in turn: each is an E_n/M/1 queue of load rho < 1.
+    """Return P(wait) of round robin over n servers: E_n/M/1 queues, rho < 1.
+
+    One router serves the servers in turn.
 
     It is the root z below 1 of z = (Lambda / (Lambda + mu (1 - z)))^n (Kleinrock 1975, section 6.2, GI/M/1).
 
@@ -212,7 +231,10 @@ def round_robin_p_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> 
 
 
 def round_robin_response(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
-    """Return the mean response there, 1 / (mu (1 - z)); arguments and errors as of `round_robin_p_wait`."""
+    """Return the mean response of round robin, 1 / (mu (1 - z)).
+
+    Arguments and errors as of `round_robin_p_wait`.
+    """
     return 1.0 / (rate * (1.0 - round_robin_p_wait(servers, arrival_rate, rate)))
 
 

@@ -1,4 +1,4 @@
-"""The best router with full information of a small system: what no policy can beat, as a table."""
+"""The best router with full information of a small system, as a table."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ class Optimum:
     free_information: bool = True
 
     def server(self, queues: Sequence[int]) -> int:
-        """Return the optimal server for a customer that finds `queues`, (n,) in any order within a pool.
+        """Return the optimal server for a customer that finds `queues`.
+
+        (n,) in any order within a pool.
 
         Raises:
             KeyError: A queue is longer than its buffer, or than where the table ends (`exact.cut`).
@@ -62,7 +64,9 @@ class Optimum:
         return list(queues).index(key[best], first)
 
     def policy(self) -> Policy:
-        """Return the table as a policy that can be simulated; longer queues than it has count as its longest.
+        """Return the table as a policy to simulate.
+
+        Queues longer than the table count as its longest.
 
         Raises:
             ValueError: The table by server is too large, as equal servers are told apart there.
@@ -79,7 +83,9 @@ class Optimum:
 
 
 def optimise(scenario: ScenarioLike, *, free_information: bool = True, most_states: int = 200_000) -> Optimum:
-    """Return the router that minimises prices.wait x wait + prices.block x blocked, an arriving customer.
+    """Return the router of least cost prices.wait x wait + prices.block x blocked.
+
+    Per arriving customer.
 
     Relative value iteration on the average cost of the chain of queue lengths, with 100 sweeps under a table
     between improvements (modified policy iteration: Puterman, Markov Decision Processes, 1994, section 8.7).
@@ -185,7 +191,7 @@ def _best_table(scenario: Scenario, system: System) -> dict[tuple[int, ...], int
 
 
 def _jumps(decisions: _Decisions, chosen: Integers, rates: Floats, arrival_rate: float) -> tuple[Any, Floats]:
-    """Return the law of the next state, (S, S) sparse, and the cost until then, (S,), under a table."""
+    """Return transitions, (S, S) sparse, and costs, (S,), under a table."""
     size, n = decisions.queues.shape
     rows, events = np.arange(size), arrival_rate + rates.sum()
     columns = np.column_stack([decisions.joined[rows, chosen], decisions.left])

@@ -1,4 +1,7 @@
-"""`predict`: what theory knows of a scenario and a policy, recognised by its declaration, not by its name."""
+"""`predict`: what theory knows of a scenario and a policy.
+
+A policy is recognised by its declaration, not by its name.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ Prediction = dict[str, Known]  # by measure: those of `Result`, `busy 0` and on 
 
 
 def predict(scenario: ScenarioLike, policy: PolicyLike) -> Prediction | None:
-    """Return what is known for a pair, or None: then, and besides, `lower_bounds` holds.
+    """Return what is known for a pair, or None; `lower_bounds` always holds.
 
     A limit is one as n grows, pools in proportion: PULL with one router, at R = 1; with more, at n / R as it
     is. None where a queue without limit grows for ever; and, but for a blind choice of queues with a law of
@@ -91,7 +94,7 @@ def _blind(
 
 
 def _single_queues(scenario: Scenario, chances: Sequence[float]) -> Prediction:
-    """Return the mixture of independent queues over which customers are split by pool with `chances`."""
+    """Return the mixture of independent queues, by the `chances` of pools."""
     response, blocked, waited, busy = 0.0, 0.0, 0.0, []
     for pool, chance in zip(scenario.pools, chances, strict=True):
         arrival = scenario.total_arrival_rate * chance / pool.size
@@ -121,7 +124,10 @@ def _response(scenario: Scenario, arrival: float, rate: float) -> float:
 
 
 def _splits(scenario: Scenario) -> bool:
-    """Tell whether queues without limit among which Poisson arrivals split at random have a finite mean."""
+    """Tell whether randomly split unlimited queues have a finite mean.
+
+    Poisson arrivals.
+    """
     poisson = replace(scenario, service=None).markov
     return (
         poisson and scenario.never_blocks and scenario.service is not None and scenario.service.scv < math.inf
@@ -155,7 +161,10 @@ def _probe(scenario: Scenario, policy: Policy, step: Probe) -> Prediction | None
 
 
 def _one_queue(scenario: Scenario, policy: Policy) -> Prediction | None:
-    """The least unfinished work of equal servers is that of the server which is free first in one queue."""
+    """Predict least-work-left on equal servers: one queue for all.
+
+    The least unfinished work is that of the server that is free first.
+    """
     if not _equal(scenario) or not scenario.never_blocks:
         return None
     n, arrival, rate = scenario.servers, scenario.total_arrival_rate, scenario.pools[0].rate
@@ -167,7 +176,10 @@ def _one_queue(scenario: Scenario, policy: Policy) -> Prediction | None:
 
 
 def _round_robin(scenario: Scenario, policy: Policy, step: Cycle) -> Prediction | None:
-    """With one router every server gets each n-th customer: gaps of n exponential stages."""
+    """Predict round robin with one router.
+
+    Every server gets each n-th customer: gaps of n exponential stages.
+    """
     one_turn = step.weights == "uniform" or len(scenario.pools) == 1
     if scenario.routers > 1 or not one_turn or not scenario.never_blocks:
         return None
@@ -181,8 +193,9 @@ def _round_robin(scenario: Scenario, policy: Policy, step: Cycle) -> Prediction 
 
 
 def _pull(scenario: Scenario, policy: Policy) -> Prediction | None:
-    """PULL and what has its law: with one router no message is ever stale, and the first idle may be as
-    good.
+    """Predict PULL and policies of the same law.
+
+    With one router no message is ever stale, and the first idle server may be as good as any.
     """
     take, announce = policy.steps[0], policy.announce and policy.announce.on(scenario)
     back = policy.steps[1] if len(policy.steps) > 1 else None
@@ -233,8 +246,9 @@ def _fluid(scenario: Scenario, threshold: int) -> Prediction:
 
 
 def _saturates(scenario: Scenario) -> bool:
-    """Tell whether the slowest servers without limit get more than they serve, though always busy, with one
-    router.
+    """Tell whether the slowest unlimited servers get more than they can serve.
+
+    With one router, the slow ones being always busy.
 
     The others are then found all busy with probability q, by Erlang C for the customers that they get, which
     is exact for one other server and an estimate for more; the slow ones get Lambda q / n each.
@@ -282,8 +296,9 @@ def _known(
     p_block: float,
     busy: Sequence[float],
 ) -> Prediction:
-    """Return the measures by name; the wait and the mean number follow from the response and the busy
-    shares.
+    """Return the measures by name, from the response and the busy servers.
+
+    The wait and the mean number follow from them.
     """
     accepted = scenario.total_arrival_rate * (1.0 - p_block)
     served = math.fsum(pool.size * share for pool, share in zip(scenario.pools, busy, strict=True))
@@ -299,9 +314,7 @@ def _known(
 
 
 def _probes(policy: Policy, probes: float, kind: Kind, source: str) -> Prediction:
-    """Return the messages of a policy that only probes; nothing where its servers announce themselves
-    besides.
-    """
+    """Return the messages of a policy that only probes."""
     if policy.announce is not None:
         return {}
     return _messages({"pull": 0.0, "remove": 0.0, "probe": probes}, kind, source)

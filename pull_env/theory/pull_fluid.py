@@ -1,4 +1,4 @@
-"""PULL and join-below-threshold in a large system with few routers, where no customer waits for a message.
+"""PULL and join-below-threshold with many servers and few routers.
 
 Symbols as in `pull_mean_field`.
 """
@@ -17,7 +17,9 @@ from pull_env.theory.pull_mean_field import PullLimit, shares_and_rates
 
 
 def pull_fluid(pools: Sequence[Pool], load: float, threshold: int = 1) -> PullLimit:
-    """Return the limit of PULL as n grows at fixed R: no customer waits or is blocked (Stolyar 2017).
+    """Return the limit of PULL as n grows at fixed R: nobody waits.
+
+    Nor is anybody blocked (Stolyar 2017).
 
     Every available server gets customers at rate 1 / I, so x_j = beta_j / (1 + mu_j I) are busy, sum_j mu_j
     x_j = lambda, E[T] = sum_j x_j / lambda. With one router and threshold r, a server with fewer than r is
@@ -59,7 +61,9 @@ def pull_fluid(pools: Sequence[Pool], load: float, threshold: int = 1) -> PullLi
 
 
 def fast_first_response(pools: Sequence[Pool], load: float) -> float:
-    """Return the least mean response without waiting: the fastest servers are all busy (Stolyar 2017).
+    """Return the least mean response without waiting: the fastest are busy.
+
+    Stolyar 2017.
 
     sum_j x_j / lambda for the x_j <= beta_j of least sum with sum_j mu_j x_j = lambda.
 
@@ -77,8 +81,9 @@ def fast_first_response(pools: Sequence[Pool], load: float) -> float:
 
 
 def jbt_law(load: float, threshold: int) -> Floats:
-    """Return the law of a queue under join-below-threshold as n grows, one router: M/M/1/r with p_0 = 1 -
-    lambda.
+    """Return the queue distribution under join-below-threshold as n grows.
+
+    One router: M/M/1/r with p_0 = 1 - lambda.
 
     An available server gets customers at a rate that keeps the busy share at the load; no queue passes r, as
     the router is never without an available server (Zhou, Tan and Shroff 2018). A larger r is worse here.
@@ -105,7 +110,10 @@ def jbt_law(load: float, threshold: int) -> Floats:
 
 
 def jbt_response(load: float, threshold: int, rate: float = 1.0) -> float:
-    """Return the mean response there, the mean of `jbt_law` divided by lambda = rho mu; its errors."""
+    """Return the mean response: mean of `jbt_law` / lambda, and its errors.
+
+    With lambda = rho mu.
+    """
     check_argument.positive("rate", rate)
     law = jbt_law(load, threshold)
     return float(law @ np.arange(law.size)) / (load * rate)

@@ -1,4 +1,4 @@
-"""Limits of large systems: PULL with many routers and with few, and the shortest of d queues, over any pools.
+"""Mean field of PULL in large systems, with many routers.
 
 Pools are those of a scenario; only their shares beta_j = N_j / n count. The load is rho, so that lambda = rho
 times the mean rate is the arrival rate a server. W_j is the probability that a draw hits pool j, p_j(k) the
@@ -47,7 +47,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class PullLimit(Limit):
-    """PULL in a large system. Messages are per arriving customer; every one sent is taken or withdrawn.
+    """PULL in a large system.
+
+    Messages are per arriving customer; every message sent is used or withdrawn.
 
     In balance, pull = (1 - q0) + remove: a router that holds a message takes one; one that holds none finds a
     server that is idle, and so withdraws its message from another of the many routers. These are the accepted
@@ -94,7 +96,7 @@ def pull_many_routers(pools: Sequence[Pool], load: float, servers_per_router: fl
     slowest = min((pool.rate for pool in pools if pool.buffer is None), default=math.inf)
 
     def surplus(q0: float) -> float:
-        """Return the messages that servers send above those that routers lose, over the latter."""
+        """Return messages sent above those lost, relative to those lost."""
         lack = _lack(q0, r)
         if lack is None:
             return -1.0
@@ -115,7 +117,9 @@ def pull_many_routers(pools: Sequence[Pool], load: float, servers_per_router: fl
 
 
 def pull_equal_servers(load: float, servers_per_router: float, rate: float = 1.0) -> PullLimit:
-    """Return `pull_many_routers` for equal servers without limit, by one equation (Van Houdt 2024).
+    """Return `pull_many_routers` for equal unlimited servers, by one equation.
+
+    Van Houdt 2024.
 
     b = r lambda (1 - lambda q_0) at rate 1; E[T] = 1 / (1 - lambda q_0), P(wait) = lambda q_0.
 
@@ -132,7 +136,9 @@ def pull_equal_servers(load: float, servers_per_router: float, rate: float = 1.0
 
 
 def _lack(q0: float, r: float) -> float | None:
-    """Return v by which the q_i sum to 1 at b = r lambda (1 - v); None where b would be above r lambda.
+    """Return v at which the q_i sum to 1 with b = r lambda (1 - v).
+
+    None where b would exceed r lambda.
 
     It never is in the limit: some customers find no message and a busy server. As messages last while servers
     idle, b = r lambda (1 - q0) + eta E[i] and I = E[i] / b give I = (1 - v / q0) / (lambda (1 - v)).
@@ -143,7 +149,7 @@ def _lack(q0: float, r: float) -> float | None:
 
 
 def _log_sum(v: float, c: float) -> float:
-    """Return the logarithm of sum_i prod_{k<=i} (1 - v) / (1 + k / c), at any size of c.
+    """Return log sum_i prod_{k<=i} (1 - v) / (1 + k / c), at any size of c.
 
     It is the integral over s from 0 to c of exp((1 - v) s) (1 - s / c)^(c - 1), smooth where c is large.
     """
@@ -165,7 +171,10 @@ def _gauss() -> tuple[Floats, Floats]:
 
 
 def _busy_periods(pools: Sequence[Pool], eta: float) -> Floats:
-    """Return the mean time from a first customer to the next idling, more coming at rate eta; (J,)."""
+    """Return the mean busy period that starts with one customer, (J,).
+
+    More customers arrive at rate eta.
+    """
     unlimited = [1.0 / (pool.rate - eta) if pool.buffer is None else 0.0 for pool in pools]
     return np.array(
         [g or _series(p.buffer or 1, eta / p.rate) / p.rate for g, p in zip(unlimited, pools, strict=True)]
@@ -182,7 +191,10 @@ def _series(terms: int, ratio: float) -> float:
 
 
 def _pull_limit(pools: Sequence[Pool], arrival: float, q0: float, idle: float) -> PullLimit:
-    """Return what follows from q0 and I: P_j(k) = (eta / mu_j)^(k-1) / (mu_j (I + G_j)), k from 1 to B_j."""
+    """Return what follows from q0 and I.
+
+    P_j(k) = (eta / mu_j)^(k-1) / (mu_j (I + G_j)), k from 1 to B_j.
+    """
     share, _ = shares_and_rates(pools)
     eta = arrival * q0
     busy = 1.0 / (1.0 + idle / _busy_periods(pools, eta))

@@ -1,4 +1,4 @@
-"""Closed forms for the shortest of d queues in a large system: the supermarket model and balanced routing.
+"""Closed forms of the supermarket model and of balanced routing.
 
 Symbols: rho load, mu rate of one server, u_k share of servers that hold k customers or more.
 """
@@ -16,7 +16,9 @@ NEGLIGIBLE = 1e-18  # of a share of servers
 
 
 def supermarket_tail(load: float, choices: int, levels: int) -> Floats:
-    """Return u_k = rho^((d^k - 1) / (d - 1)) as n grows, each customer at the shortest of d queues.
+    """Return the tail u_k = rho^((d^k - 1) / (d - 1)) as n grows.
+
+    Each customer joins the shortest of d queues.
 
     On equal servers the d are drawn alike (Vvedenskaya, Dobrushin and Karpelevich 1996; Mitzenmacher 2001).
     On unequal ones without limit it is the tail in every pool where they are drawn by rate (Chen, Ye 2012).
@@ -45,7 +47,9 @@ def supermarket_tail(load: float, choices: int, levels: int) -> Floats:
 
 
 def supermarket_response(load: float, choices: int, rate: float = 1.0) -> float:
-    """Return the mean response there, the sum of u_k over k >= 1, divided by lambda = rho mu.
+    """Return the mean response of d choices: sum of u_k over k >= 1, / lambda.
+
+    With lambda = rho mu.
 
     Args:
         load: rho, below 1.
@@ -66,12 +70,17 @@ def supermarket_response(load: float, choices: int, rate: float = 1.0) -> float:
 
 
 def balanced_tail(load: float, choices: int, levels: int) -> Floats:
-    """Return the tail of balanced routing as n grows, which is that of `supermarket_tail` in every pool."""
+    """Return the tail of balanced routing as n grows.
+
+    It is that of `supermarket_tail` in every pool.
+    """
     return supermarket_tail(load, choices, levels)
 
 
 def balanced_response(load: float, choices: int, mean_rate: float) -> float:
-    """Return the mean response of balanced routing as n grows (Chen and Ye 2012, Operations Research 60).
+    """Return the mean response of balanced routing as n grows.
+
+    Chen and Ye 2012, Operations Research 60.
 
     Args:
         load: rho, below 1.
@@ -85,8 +94,9 @@ def balanced_response(load: float, choices: int, mean_rate: float) -> float:
 
 
 def equilibrium_length(load: float, choices: int) -> int:
-    """Return k = ceil(log(1 / (1 - lambda)) / log d), the length of almost all queues as lambda -> 1, d ->
-    infinity.
+    """Return k = ceil(log(1 / (1 - lambda)) / log d), the usual queue length.
+
+    The length of almost all queues as lambda -> 1 and d -> infinity.
 
     With lambda = 1 - n^-alpha and d = n^beta it is ceil(alpha / beta) (Brightwell and Luczak 2012,
     arXiv:1201.5523).

@@ -1,4 +1,4 @@
-"""Exact measures of small systems under any policy: states, events, and the stationary distribution."""
+"""Exact measures of small systems: states, events, stationary distribution."""
 
 from pull_env.theory.exact.solver import Exact, solve
 

@@ -1,4 +1,4 @@
-"""Markov chains in continuous time: the states that can be reached, and their law in the long run."""
+"""Markov chains in continuous time: reachable states, stationary distribution."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def explore(
     measures: int,
     most_states: int,
 ) -> Chain[S] | None:
-    """Return all that can be reached from `starts` by `events`; None where there are over `most_states`.
+    """Return the chain reachable from `starts`; None above `most_states`.
 
     Args:
         starts: The law of the state at time 0; at most `most_states` of them.
@@ -126,7 +126,7 @@ def _irreducible(rates: Any, planar: bool) -> Floats:
 
 
 def _factorised(balance: Any, jump: Any) -> Floats:
-    """Return the law by a factorisation: one state is given weight 1, and the others follow."""
+    """Return the distribution by factorisation, one state having weight 1."""
     law = _after(jump, np.full(balance.shape[0], 1 / balance.shape[0]))
     for _ in range(3):  # the state that is pinned should not be a rare one
         pin = int(law.argmax())

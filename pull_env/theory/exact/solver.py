@@ -1,4 +1,7 @@
-"""The stationary law of a small system under any policy, from the Markov chain that its declaration makes."""
+"""The stationary distribution of a small system under any policy.
+
+From the Markov chain that the policy's declaration makes.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ class Exact:
 
 
 def solve(scenario: ScenarioLike, policy: PolicyLike, *, most_states: int = 200_000) -> Exact:
-    """Return the stationary measures of `policy` on a small system, with exponential service.
+    """Return the stationary measures of `policy` on a small system.
+
+    Service is exponential.
 
     The chain is explored from the empty system with the steps of the policy as they are declared. Servers of
     a pool are interchangeable unless the policy takes them in turn, or ranks them by work: then the order of
@@ -85,7 +90,7 @@ def solve(scenario: ScenarioLike, policy: PolicyLike, *, most_states: int = 200_
 
 
 def fit(scenario: Scenario, rules: Callable[[tuple[int, ...]], System], name: str, most_states: int) -> Exact:
-    """Return the stationary measures under `rules`, given the cuts of infinite buffers, which are raised."""
+    """Return the stationary measures under `rules`, raising cuts as needed."""
     if scenario.never_blocks and scenario.nominal_load >= 1:
         raise ValueError(
             f"{scenario.name} has load {scenario.nominal_load:g} and no limits: no law is stationary"
@@ -125,7 +130,10 @@ def too_large(scenario: Scenario, name: str, most_states: int, cut: tuple[int, .
 
 
 def _raised(law: Floats, queues: Floats, cut: int) -> int:
-    """Return a cut at which a geometric continuation of the tail is small enough; `cut` if it is."""
+    """Return a cut at which the geometric tail is small enough.
+
+    It is `cut` if that is enough.
+    """
     tail = np.zeros(cut + 1)
     for server in range(queues.shape[1]):
         tail += np.bincount(queues[:, server], law, cut + 1)

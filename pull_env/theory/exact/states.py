@@ -1,4 +1,4 @@
-"""The state of a small system: its servers, and what each router holds, remembers and has next in turn."""
+"""The state of a small system: servers, and what each router knows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Turn = tuple[int, ...]  # empty; or the next server; or, by rate, the next of ea
 
 
 class Server(NamedTuple):
-    """A server, and what the routers hold and know of it; free of labels, so that equals can be swapped."""
+    """A server, and what the routers hold and know of it.
+
+    Free of labels, so that equal servers can be swapped.
+    """
 
     queue: int
     announced: bool
@@ -108,7 +111,9 @@ def frame(scenario: Scenario, cut: tuple[int, ...], serve: Serve, **protocol: An
 
 
 def starts(system: System, most_states: int) -> dict[State, float] | None:
-    """Return the law of the empty system at time 0; None if it has over `most_states` states.
+    """Return the distribution of the empty system at time 0.
+
+    None if it has more than `most_states` states.
 
     Each server has announced itself to a random router, and each round robin starts anywhere.
     """
@@ -161,7 +166,7 @@ def _first_turns(system: System, share: float) -> list[Turn]:
 
 
 def kinds(system: System, state: State, servers: Iterable[int]) -> list[tuple[int, int]]:
-    """Return one of each kind of `servers` that can be swapped, and how many there are of it."""
+    """Return one of each kind of interchangeable servers, with their numbers."""
     if system.labelled:
         return [(server, 1) for server in servers]
     groups: dict[tuple[int, Server], list[int]] = {}
@@ -181,7 +186,7 @@ def drop(system: System, servers: list[Server], router: int, server: int) -> Non
 
 
 def remember(system: System, servers: list[Server], router: int, server: int, queue: int) -> None:
-    """Note the length of `server`: in its slot, in the first free one, or in that of the oldest note.
+    """Record the length of `server`: in its slot, a free one, or the oldest.
 
     The kernel resolves equal ages by the slot, so that slots are part of the state; `servers` is modified.
     """
@@ -211,7 +216,7 @@ def came_last(servers: list[Server], router: int, server: int) -> list[Server]:
 def settle(
     system: System, servers: tuple[Server, ...], turns: tuple[Turn, ...], ahead: tuple[int, ...] = ()
 ) -> State:
-    """Return the state in its one form: ranks without gaps, and the servers of a pool in order."""
+    """Return the canonical state: ranks without gaps, servers in order."""
     if system.memory is not None:
         servers = _ranked(system, servers)
     if not system.labelled:  # servers of a pool are alike
@@ -220,7 +225,7 @@ def settle(
 
 
 def _ranked(system: System, servers: tuple[Server, ...]) -> tuple[Server, ...]:
-    """Number the ranks of the notes of each router from 0 up; notes of one customer have one rank."""
+    """Number the ranks of each router's records from 0; one per customer."""
     for router in range(len(system.shares)):
         known = sorted({place.notes[router][1] for place in servers if place.notes[router]})
         number = {rank: k for k, rank in enumerate(known)}

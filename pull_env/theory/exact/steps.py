@@ -1,4 +1,6 @@
-"""The steps of a policy as functions from a state to a distribution, the twins of `kernels.routing.steps`.
+"""The steps of a policy as functions from a state to a distribution.
+
+They are the twins of the compiled steps.
 
 Each takes a system, a state, the router with a customer at hand, and the step's declaration. It returns the
 servers that may be chosen, at what probability and after how many probes, with what the router knows
@@ -59,7 +61,7 @@ def _population(system: System, step: Send | Probe) -> range:
 
 
 def _draws(system: System, step: Send | Probe, groups: list[tuple[int, int]]) -> list[tuple[int, int, float]]:
-    """Return what a random draw picks from: a server, how many there are of it, and the weight of each."""
+    """Return what a random draw picks from: servers, numbers and weights."""
     return [(i, count, system.rates[i] if step.weights == "rate" else 1.0) for i, count in groups]
 
 
@@ -97,7 +99,10 @@ def probe(system: System, state: State, router: int, step: Probe) -> list[Outcom
 def _told(
     system: System, state: State, router: int, step: Probe, best: int, asked: tuple[int, ...]
 ) -> tuple[int, State]:
-    """Return the server chosen when all have answered, and the state in which the answers are remembered."""
+    """Return the server chosen from all answers, and the new state.
+
+    The state remembers the answers.
+    """
     if system.memory is None:
         return best, state
     if step.recall:
@@ -111,7 +116,10 @@ def _told(
 def _better_remembered(
     system: System, state: State, router: int, step: Probe, best: int, asked: tuple[int, ...]
 ) -> int:
-    """Return the best remembered server if it beats `best` of those asked; the freshest of equals."""
+    """Return the best remembered server if it beats `best` of those probed.
+
+    Ties go to the freshest.
+    """
     assert system.memory is not None
     rivals = []
     for server in set(_population(system, step)) - set(asked):
@@ -174,7 +182,10 @@ def _value(system: System, server: int, queue: int, step: Probe | Inspect) -> tu
 
 
 def cycle(system: System, state: State, router: int, step: Cycle) -> list[Outcome]:
-    """Choose the next in turn; by rate: the next of the richest pool, which pays for all."""
+    """Choose the next server in turn.
+
+    By rate: the next of the richest pool, which pays for all.
+    """
     turn, pools = state.turns[router], system.pools
     if step.weights == "uniform":
         server, after = turn[0], [(turn[0] + 1) % len(system.rates)]

@@ -1,4 +1,6 @@
-"""What a customer, or a departure, does to a small system: all events in a state, with rates and counts.
+"""What a customer or a departure does to a small system.
+
+All events in a state, with rates and counts.
 
 The rules of the kernels, stated once more: the declaration of a policy makes a Markov chain.
 """
@@ -32,7 +34,7 @@ NOTHING: Counts = (0.0,) * len(MEASURES)
 
 
 def build(scenario: Scenario, policy: Policy, cut: tuple[int, ...]) -> System:
-    """Return the system that follows `policy`, infinite buffers of pool j being cut at `cut[j]`.
+    """Return the system that follows `policy`, pool j cut at `cut[j]`.
 
     Raises:
         ValueError: The policy needs what the chain does not hold; the message says what.
@@ -90,14 +92,20 @@ def _refuse(scenario: Scenario, policy: Policy, steps: list[Step], remembers: bo
 
 
 def _one_answer_is_enough(scenario: Scenario, step: Search) -> bool:
-    """Tell whether `Search` asks one server only: two messages cost no less than any wait there may be."""
+    """Tell whether `Search` probes one server only.
+
+    Two messages then cost no less than any wait there may be.
+    """
     prices, waits = scenario.prices, [(pool.buffer or math.inf) / pool.rate for pool in scenario.pools]
     dear = prices.wait == 0.0 or 2 * prices.message >= prices.wait * max(waits)
     return step.at_most == 1 or (prices.message > 0.0 and dear)
 
 
 def _reachable(policy: Policy, scenario: Scenario) -> list[Step]:
-    """Return the steps up to the first that always acts; a search that asks once is a probe."""
+    """Return the steps up to the first that always acts.
+
+    A search that probes once is a probe.
+    """
     steps: list[Step] = []
     for k, step in enumerate(policy.steps):
         pool = getattr(step, "pool", None)
@@ -116,7 +124,10 @@ def _reachable(policy: Policy, scenario: Scenario) -> list[Step]:
 
 
 def _earnings(scenario: Scenario) -> tuple[int, ...]:
-    """Return whole numbers in proportion to the capacities, so that credits come back to what they were."""
+    """Return integers proportional to the capacities.
+
+    So that credits return to what they were.
+    """
     capacities = [pool.size * pool.rate for pool in scenario.pools]
     ratios = [Fraction(value / capacities[0]).limit_denominator(1_000_000) for value in capacities]
     for value, ratio in zip(capacities, ratios, strict=True):
@@ -175,7 +186,10 @@ def assign(system: System, outcome: Outcome, router: int) -> tuple[State, Counts
 
 
 def expected_wait(system: System, state: State, server: int) -> float:
-    """Return the mean time until the customers at `server` are gone, given what is known of departures."""
+    """Return the mean time until the customers at `server` have left.
+
+    Given what is known of departures.
+    """
     queue, ahead = state.servers[server].queue, state.ahead
     at = [place for place, known in enumerate(ahead, 1) if known == server]
     if 0 < queue <= len(at):
@@ -184,7 +198,7 @@ def expected_wait(system: System, state: State, server: int) -> float:
 
 
 def depart(system: System, state: State, server: int) -> Iterator[tuple[float, State, Counts]]:
-    """Yield what a departure may lead to: a server that is available now and has no message out sends one."""
+    """Yield what a departure leads to; an available server announces itself."""
     left = state.servers[server]._replace(queue=state.servers[server].queue - 1)
     announce = system.announce
     if announce is None or left.announced or left.queue >= announce.threshold:
