@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from baselines.reproduce.brightwell_luczak.sections import ratio
-from baselines.reproduce.common.drawing import FONT, dress, line, panels, points
+from baselines.reproduce.common.drawing import FONT, draw_estimates, draw_line, label_axes, panels
 from baselines.reproduce.common.study import Row, value
 from pull_env.simulation.statistics import Estimate, nan_estimate
 
@@ -60,17 +60,17 @@ def _against_n(
 ) -> None:
     """Draw a measure against n, a mark for each alpha and beta."""
     axes.set_xscale("log")
-    dress(axes, name, "servers n", name)
+    label_axes(axes, name, "servers n", name)
     for style, regime in enumerate(_regimes(rows)):
         for start, hollow in HOLLOW.items():
             found = [row for row in _of(rows, regime) if row["point"]["start"] == start]
             label = f"alpha {regime[0]:g}, beta {regime[1]:g}" if start == "empty" else "_"
-            points(
+            draw_estimates(
                 axes, [row["point"]["n"] for row in found], [of(row) for row in found], label, style, hollow
             )
         if limit is not None:
             by_n = {row["point"]["n"]: row["extra"][limit] for row in _of(rows, regime)}
-            line(axes, list(by_n), list(by_n.values()), style)
+            draw_line(axes, list(by_n), list(by_n.values()), style)
 
 
 def _bounds(axes: Axes, rows: Sequence[Row]) -> None:
@@ -81,7 +81,7 @@ def _bounds(axes: Axes, rows: Sequence[Row]) -> None:
 
 def _paths(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw customers per server over time from both starts, at the largest n."""
-    dress(
+    label_axes(
         axes,
         "the way to equilibrium, largest n from empty and from long queues",
         "time / (k d^(k-1) log n)",
@@ -95,5 +95,5 @@ def _paths(axes: Axes, rows: Sequence[Row]) -> None:
                 times = [step[0] / extra["time scale"] for step in path]
                 label = f"alpha {regime[0]:g}, beta {regime[1]:g}, n = {row['point']['n']:,}"
                 heights = [step[1] / extra["mean"] for step in path]
-                line(axes, times, heights, style, label if start == "empty" else "")
+                draw_line(axes, times, heights, style, label if start == "empty" else "")
     axes.axhline(1.0, color="0.4", linewidth=0.8, zorder=0)

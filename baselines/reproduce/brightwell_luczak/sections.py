@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from baselines.reproduce.common.criteria import above, falls, rises, together
+from baselines.reproduce.common.criteria import above, all_hold, falls, rises
 from baselines.reproduce.common.study import Row, Section, value
 from pull_env.reporting.describe import plus_minus
 from pull_env.simulation.statistics import Estimate, from_error
@@ -118,7 +118,7 @@ def _one_length(rows: Sequence[Row]) -> Section:
             )
             for row in rows
         ],
-        reproduced=together([*holds, *grows.values()]),
+        reproduced=all_hold([*holds, *grows.values()]),
         verdict="Criterion, where the bound is positive (elsewhere it says nothing): at every point the "
         "interval lies above it, and from the smallest n of each alpha and beta to the largest the share "
         f"rises, intervals considered (empty starts). {holds.count(True)} of {len(holds)} points lie above "
@@ -167,7 +167,7 @@ def _none_longer(rows: Sequence[Row]) -> Section:
         f"{FEW:g} longer queues of n at the largest n.",
         header=LONGER,
         table=_longer_table(rows),
-        reproduced=together(none),
+        reproduced=all_hold(none),
         verdict=f"Criterion: at the largest n of each start fewer than {RARELY:.0%} of the snapshots have a "
         f"longer queue, interval considered. {none.count(True)} of {len(none)} cases do, {none.count(False)} "
         "have more.",
@@ -190,7 +190,7 @@ def _longer_for_now(rows: Sequence[Row]) -> Section:
         setting=SETTING + "The same snapshots, of the other alpha and beta.",
         header=LONGER,
         table=_longer_table(rows),
-        reproduced=together(found.values()),
+        reproduced=all_hold(found.values()),
         verdict="Criterion: from the smallest n to the largest the share of longer queues falls tenfold "
         "(empty starts; in between the limit itself may rise, where d = floor(n^beta) lags behind). "
         f"{list(found.values()).count(True)} of {len(found)} do, "
@@ -243,7 +243,7 @@ def _time(rows: Sequence[Row]) -> Section:
         "the mixing time itself, which is defined by the distance of laws and cannot be measured so.",
         header=(*PLACE, "mean length", "time", "to work off", "k d^(k-1) log n", "ratio"),
         table=table,
-        reproduced=together([*verdicts, *agree, *([None] * missing)]),
+        reproduced=all_hold([*verdicts, *agree, *([None] * missing)]),
         verdict="Criterion: along the sizes of each alpha, beta and start the ratio does not rise, by "
         f"intervals of {level:.2%}, so that all {steps} steps hold jointly at 95 %: the order is not "
         f"exceeded ({verdicts.count(True)} of {len(verdicts)} do not); and both "

@@ -19,7 +19,7 @@ from baselines.policies.registry import make
 from baselines.reproduce.brightwell_luczak.figure import figure
 from baselines.reproduce.brightwell_luczak.regime import Regime, theory
 from baselines.reproduce.brightwell_luczak.sections import sections
-from baselines.reproduce.common.study import Row, Setup, Study, measured
+from baselines.reproduce.common.study import Row, Setup, Study, make_row
 from pull_env.policy.policy import Send
 from pull_env.scenario.scenario import Pool, Scenario
 from pull_env.simulation.kernel_data.linked_record import Array
@@ -160,7 +160,7 @@ def run(setup: Setup, regime: Regime, n: int, start: str, length: Length) -> Row
     policy = make("power-of-d", d=regime.choices(n))
     extra = {**seen(regime, watched), **theory(regime, n), "excess": excess(regime, n, start)}
     where = {"n": n, "alpha": regime.alpha, "beta": regime.beta, "start": start}
-    return measured(setup, scenario, policy, result, where, extra)
+    return make_row(setup, scenario, policy, result, where, extra)
 
 
 def path_customers(scenario: Scenario, length: Length) -> int:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from baselines.reproduce.chen_ye.sections import heavy, systems
-from baselines.reproduce.common.drawing import FONT, dress, line, panels, points
+from baselines.reproduce.common.drawing import FONT, draw_estimates, draw_line, label_axes, panels
 from baselines.reproduce.common.heavy_traffic import REPLICATIONS, select
 from baselines.reproduce.common.study import Row, value
 from pull_env.reporting.describe import pools_line
@@ -48,7 +48,7 @@ def figure(rows: Sequence[Row]) -> Figure:
     _near_one(axes[1], rows, k, "spread", "differences of queues", "E[longest - shortest] / (E[N] / K)")
     x = np.array([1 - row["point"]["load"] for row in heavy(rows, k, 2)])
     axes[0].axhline(1.0, color="0.4", linewidth=1, zorder=1)
-    line(axes[0], x.tolist(), (k * (1 - x)).tolist(), STYLE[1])
+    draw_line(axes[0], x.tolist(), (k * (1 - x)).tolist(), STYLE[1])
     axes[0].set_yticks(ticks := [y for y in TICKS if y <= k], [f"{y:g}" for y in ticks])
     axes[0].yaxis.set_minor_locator(NullLocator())
     last = value(heavy(rows, k, 2)[-1], "spread").mean
@@ -63,11 +63,11 @@ def _near_one(axes: Axes, rows: Sequence[Row], k: int, name: str, title: str, y:
     """Draw a measure of K servers against 1 - rho, a mark for each c."""
     axes.set_xscale("log")
     axes.set_yscale("log")
-    dress(axes, title, "1 - rho", y)
+    label_axes(axes, title, "1 - rho", y)
     for c in [c for of, c in systems(rows, 1) if of == k]:
         found = heavy(rows, k, c)
         places = [1 - row["point"]["load"] for row in found]
-        points(axes, places, [value(row, name) for row in found], f"c = {c}", STYLE[c])
+        draw_estimates(axes, places, [value(row, name) for row in found], f"c = {c}", STYLE[c])
     places = [1 - row["point"]["load"] for row in heavy(rows, k, 2)]
     axes.invert_xaxis()
     axes.set_xticks(places, [f"{x:.3g}" for x in places])
@@ -77,11 +77,11 @@ def _near_one(axes: Axes, rows: Sequence[Row], k: int, name: str, title: str, y:
 def _tails(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw the tail of either half, and that of the limit."""
     axes.set_yscale("log")
-    dress(axes, "share of servers with k customers or more", "k", "u_k")
+    label_axes(axes, "share of servers with k customers or more", "k", "u_k")
     for row in sorted(rows, key=lambda row: -row["point"]["c"]):
         c, levels = row["point"]["c"], range(1, row["point"]["levels"] + 1)
-        line(axes, list(levels), [row["extra"][f"limit u_{k}"] for k in levels], STYLE[c])
+        draw_line(axes, list(levels), [row["extra"][f"limit u_{k}"] for k in levels], STYLE[c])
         for j, (label, hollow) in enumerate(((f"c = {c}", False), ("_", True))):
             tail = [value(row, f"pool {j} u_{k}") for k in levels]
-            points(axes, [k + 0.12 * j for k in levels], tail, label, STYLE[c], hollow)
+            draw_estimates(axes, [k + 0.12 * j for k in levels], tail, label, STYLE[c], hollow)
     axes.set_xlim(0.5, max(row["point"]["levels"] for row in rows) + 0.5)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from baselines.reproduce.common.criteria import counted, together, yes
-from baselines.reproduce.common.heavy_traffic import LOOKS, REPLICATIONS, holds, joint, select
+from baselines.reproduce.common.criteria import all_hold, count_verdicts, verdict_word
+from baselines.reproduce.common.heavy_traffic import REPLICATIONS, SNAPSHOTS, contains, joint_level, select
 from baselines.reproduce.common.study import Row, Section, value
 from pull_env.reporting.describe import plus_minus
 from pull_env.simulation.simulate import BATCHES
@@ -38,15 +38,15 @@ def _response(rows: Sequence[Row]) -> Section:
     found = select(rows, experiment="large")
     cs = sorted({row["point"]["c"] for row in found})
     ns = sorted({row["point"]["n"] for row in found})
-    level = joint(len(cs))
+    level = joint_level(len(cs))
     table, decided = [], []
     for c in cs:
         mine = {row["point"]["n"]: row for row in found if row["point"]["c"] == c}
         largest = mine[max(mine)]
         theory = largest["extra"]["limit response"]
-        decided.append(holds(value(largest, "response"), theory, level))
+        decided.append(contains(value(largest, "response"), theory, level))
         cells = [plus_minus(value(mine[n], "response")) if n in mine else "" for n in ns]
-        table.append([str(c), *cells, f"{theory:.6f}", yes(decided[-1])])
+        table.append([str(c), *cells, f"{theory:.6f}", verdict_word(decided[-1])])
     return Section(
         "In large systems: the mean response",
         "As n grows at a fixed load every pool has the same tail, and the mean response is the sum of u_k "
@@ -54,9 +54,9 @@ def _response(rows: Sequence[Row]) -> Section:
         _large_setting(rows),
         ["c", *(f"E[T], time units, n = {n:,}" for n in ns), "n -> infinity", "met"],
         table,
-        together(decided),
+        all_hold(decided),
         "Criterion: at the largest n of each c the interval, jointly at 95 %, holds the limit. "
-        f"{counted(decided)}",
+        f"{count_verdicts(decided)}",
     )
 
 
@@ -70,24 +70,26 @@ def _tail(rows: Sequence[Row]) -> Section:
         if row["point"]["n"] == largest
         for k in range(1, row["point"]["levels"] + 1)
     ]
-    level = joint(3 * len(cells))
+    level = joint_level(3 * len(cells))
     table, decided = [], []
     for row, k in cells:
         slow, fast, gap = (value(row, f"{name} u_{k}") for name in ("pool 0", "pool 1", "difference"))
         theory = row["extra"][f"limit u_{k}"]
-        held = together([holds(slow, theory, level), holds(fast, theory, level), holds(gap, 0.0, level)])
+        held = all_hold(
+            [contains(slow, theory, level), contains(fast, theory, level), contains(gap, 0.0, level)]
+        )
         decided.append(held if row["stable"] else None)
         numbers = [*map(plus_minus, (slow, fast, gap)), f"{theory:.6f}"]
-        table.append([str(row["point"]["c"]), str(k), *numbers, yes(decided[-1])])
+        table.append([str(row["point"]["c"]), str(k), *numbers, verdict_word(decided[-1])])
     return Section(
         "In large systems: the same tail in every pool",
         "The share of servers with k customers or more is u_k = rho^((c^k - 1) / (c - 1)) in every pool, "
         "that of the slow servers and that of the fast ones.",
-        f"As above, n = {largest:,}; {LOOKS * BATCHES} snapshots in each replication. Levels down to u_k = "
+        f"As above, n = {largest:,}; {SNAPSHOTS * BATCHES} snapshots per replication. Levels down to u_k = "
         f"{LEAST:g}.",
         ["c", "k", "u_k, slow servers", "u_k, fast servers", "difference, paired", "n -> infinity", "met"],
         table,
-        together(decided),
+        all_hold(decided),
         f"Criterion: the intervals, of {level:.3%} each so that they hold jointly at 95 %, hold u_k in both "
-        f"pools, and 0 for the difference. {counted(decided)}",
+        f"pools, and 0 for the difference. {count_verdicts(decided)}",
     )

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from baselines.reproduce.chen_ye.large import large_systems
-from baselines.reproduce.common.criteria import above, counted, rises, together, within, yes
+from baselines.reproduce.common.criteria import above, all_hold, count_verdicts, rises, verdict_word, within
 from baselines.reproduce.common.heavy_traffic import (
     FIT,
-    LOOKS,
     METHOD,
-    NEAR,
     REPLICATIONS,
-    holds,
+    SNAPSHOTS,
+    TOLERANCE,
+    contains,
+    extrapolate,
     is_one,
-    joint,
-    limit,
+    joint_level,
     select,
 )
 from baselines.reproduce.common.study import Row, Section, value
@@ -54,7 +54,7 @@ def systems(rows: Sequence[Row], least: int) -> list[Key]:
 def limits(rows: Sequence[Row], name: str) -> dict[Key, Estimate]:
     """Return a measure carried to rho = 1, for every c from 2."""
     return {
-        (k, c): limit([(row["point"]["load"], None, value(row, name)) for row in heavy(rows, k, c)])
+        (k, c): extrapolate([(row["point"]["load"], None, value(row, name)) for row in heavy(rows, k, c)])
         for k, c in systems(rows, 2)
     }
 
@@ -91,8 +91,8 @@ def _by_load(
 def _exact(rows: Sequence[Row]) -> Section:
     """Compare with what is known exactly."""
     found = [row for row in select(rows, experiment="heavy") if row["extra"]["exact"] is not None]
-    level = joint(len(found))
-    agree = [holds(value(row, "scaled"), row["extra"]["exact"], level) for row in found]
+    level = joint_level(len(found))
+    agree = [contains(value(row, "scaled"), row["extra"]["exact"], level) for row in found]
     table = [
         (
             *(str(row["point"][name]) for name in ("K", "c", "load")),
@@ -108,7 +108,7 @@ def _exact(rows: Sequence[Row]) -> Section:
         _setting(rows),
         ("K", "c", "load", "(1 - rho) E[N]", "exact"),
         table,
-        together(agree),
+        all_hold(agree),
         f"Criterion: the intervals, of {level:.3%} each so that they hold jointly at 95 %, hold the exact "
         f"values: {agree.count(True)} of {len(agree)} do, {agree.count(False)} do not, {agree.count(None)} "
         "are not claimed.",
@@ -118,9 +118,9 @@ def _exact(rows: Sequence[Row]) -> Section:
 def _optimal(rows: Sequence[Row]) -> Section:
     """Decide whether every c from 2 on has the limit 1."""
     found = limits(rows, "scaled")
-    level = joint(len(found))
+    level = joint_level(len(found))
     decided = {key: is_one(mine, level) for key, mine in found.items()}
-    last = {key: (plus_minus(mine), "1", yes(decided[key])) for key, mine in found.items()}
+    last = {key: (plus_minus(mine), "1", verdict_word(decided[key])) for key, mine in found.items()}
     header, table = _by_load(rows, "scaled", last, "limit, fitted", "limit, theory", "met")
     return Section(
         "The limit is 1 for every c from 2 on",
@@ -129,19 +129,19 @@ def _optimal(rows: Sequence[Row]) -> Section:
         f"As above. {FIT}",
         header,
         table,
-        together(decided.values()),
-        f"Criterion: the interval of the fitted limit, jointly at 95 %, lies within {NEAR} of 1; one above "
-        "speaks against the claim; a wider one, or one below 1, where no policy can be, is undecided. "
-        f"{counted(list(decided.values()))}",
+        all_hold(decided.values()),
+        f"Criterion: the interval of the fitted limit, jointly at 95 %, is within {TOLERANCE} of 1; one "
+        "above speaks against the claim; a wider one, or one below 1, which no policy reaches, is undecided. "
+        f"{count_verdicts(list(decided.values()))}",
     )
 
 
 def _pools(rows: Sequence[Row]) -> Section:
     """Decide whether slow and fast servers hold as many customers in the limit."""
     found = limits(rows, "pool 0")
-    level = joint(len(found))
+    level = joint_level(len(found))
     decided = {key: within(_widened(mine, level), 1.0, EVEN) for key, mine in found.items()}
-    last = {key: (plus_minus(mine), "1", yes(decided[key])) for key, mine in found.items()}
+    last = {key: (plus_minus(mine), "1", verdict_word(decided[key])) for key, mine in found.items()}
     header, table = _by_load(rows, "pool 0", last, "limit, fitted", "limit, theory", "met")
     return Section(
         "Slow and fast servers hold as many customers",
@@ -151,10 +151,10 @@ def _pools(rows: Sequence[Row]) -> Section:
         f"K. {FIT}",
         header,
         table,
-        together(decided.values()),
+        all_hold(decided.values()),
         f"Criterion: the interval of the fitted limit, jointly at 95 %, lies within {EVEN} of 1; one that "
         "lies outside speaks against the claim; one that crosses an end is undecided. "
-        f"{counted(list(decided.values()))}",
+        f"{count_verdicts(list(decided.values()))}",
     )
 
 
@@ -182,8 +182,8 @@ def _queues(rows: Sequence[Row]) -> Section:
         "At every instant all queues are as long",
         "In the limit all queues are equal at all times. Their differences stay bounded while their mean "
         "grows, so that the ratio vanishes like 1 - rho. With c = 1 it does not.",
-        f"As above; {LOOKS * BATCHES} snapshots of the queues in each replication, before arrivals, which "
-        "see averages over time. In the table: E[longest - shortest queue] in units of E[N] / K",
+        f"As above; {SNAPSHOTS * BATCHES} snapshots of the queues per replication, before arrivals, which "
+        "see time averages. In the table: E[longest - shortest queue] in units of E[N] / K",
     )
 
 
@@ -206,7 +206,7 @@ def _work(rows: Sequence[Row]) -> Section:
 def _spread(rows: Sequence[Row], name: str, theory: float, heading: str, claim: str, setting: str) -> Section:
     """Decide whether a spread vanishes, relative to the mean, by a power of 1 - rho."""
     found = {(k, c): exponent(rows, name, k, c) for k, c in systems(rows, 1)}
-    level = joint(sum(c > 1 for _, c in found))
+    level = joint_level(sum(c > 1 for _, c in found))
     decided = {}
     for (k, c), power in found.items():
         if c > 1:
@@ -216,7 +216,7 @@ def _spread(rows: Sequence[Row], name: str, theory: float, heading: str, claim: 
         key: (
             plus_minus(mine),
             "0" if key[1] == 1 else f"{theory:g}",
-            yes(decided[key]) if key in decided else "",
+            verdict_word(decided[key]) if key in decided else "",
         )
         for key, mine in found.items()
     }
@@ -227,8 +227,8 @@ def _spread(rows: Sequence[Row], name: str, theory: float, heading: str, claim: 
         f"{setting}, and the power of 1 - rho by which it falls between the two highest loads.",
         header,
         table,
-        together(decided.values()),
+        all_hold(decided.values()),
         "Criterion: for c from 2 on the ratio rises nowhere, and the interval of the power, jointly at 95 "
         f"%, lies above {FALL * theory:g}; one below speaks against the claim. "
-        f"{counted(list(decided.values()))}",
+        f"{count_verdicts(list(decided.values()))}",
     )

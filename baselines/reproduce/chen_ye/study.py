@@ -19,8 +19,8 @@ from baselines.policies.registry import make
 from baselines.reproduce.chen_ye.figure import figure
 from baselines.reproduce.chen_ye.large import LEAST
 from baselines.reproduce.chen_ye.sections import sections
-from baselines.reproduce.common.heavy_traffic import LOOKS, REPLICATIONS, Run, run_at, scaled
-from baselines.reproduce.common.study import Row, Setup, Study, measured
+from baselines.reproduce.common.heavy_traffic import REPLICATIONS, SNAPSHOTS, Run, run_at, scaled_number
+from baselines.reproduce.common.study import Row, Setup, Study, make_row
 from pull_env.scenario.scenario import Pool, Scenario
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.results import Counts, Recorder, Result, summarise
@@ -115,7 +115,7 @@ def heavy(setup: Setup, sizes: Sizes, scenario: Scenario, c: int, seed: int) -> 
     result, seen, by_pool = watch(scenario, c, run, spreads)
     shares = by_pool / by_pool.sum(axis=1, keepdims=True)  # of the customers, (replications, J)
     sizes_of = np.array([pool.size for pool in scenario.pools]) / scenario.servers
-    mean = scaled(result, run)
+    mean = scaled_number(result, run)
     extra: dict[str, Estimate | float | None] = {
         "scaled": mean,
         "spread": estimate(seen[:, 0] * (scenario.servers * (1.0 - load) / mean.mean)),
@@ -124,7 +124,7 @@ def heavy(setup: Setup, sizes: Sizes, scenario: Scenario, c: int, seed: int) -> 
         "exact": exact(scenario, c, sizes.solved),
     }
     where = {"experiment": "heavy", "K": scenario.servers, "c": c, "load": load}
-    return measured(setup, scenario, make("balanced", c=c), result, where, extra)
+    return make_row(setup, scenario, make("balanced", c=c), result, where, extra)
 
 
 def spreads(queues: Array, generator: np.random.Generator) -> list[float]:
@@ -166,7 +166,7 @@ def large(setup: Setup, n: int, c: int, customers: int) -> Row:
         extra |= {f"pool 0 u_{k}": estimate(slow), f"pool 1 u_{k}": estimate(fast)}
         extra |= {f"difference u_{k}": estimate(fast - slow), f"limit u_{k}": float(tail[k])}
     where = {"experiment": "large", "n": n, "c": c, "load": LARGE_LOAD, "levels": levels}
-    return measured(setup, scenario, make("balanced", c=c), result, where, extra)
+    return make_row(setup, scenario, make("balanced", c=c), result, where, extra)
 
 
 def limit_tail(c: int) -> Floats:
@@ -192,7 +192,7 @@ def watch(
     """
     started = time.perf_counter()
     steps = make("balanced", c=c).steps
-    chain, step = encode(steps, scenario), math.ceil(run.customers / (REPLICATIONS * BATCHES * LOOKS))
+    chain, step = encode(steps, scenario), math.ceil(run.customers / (REPLICATIONS * BATCHES * SNAPSHOTS))
 
     def replicate(replication: int) -> tuple[Counts, Floats]:
         simulator = Simulator(scenario, steps, None)
@@ -201,7 +201,7 @@ def watch(
         recorder, seen = Recorder(simulator), []
         generator = np.random.default_rng((run.seed, replication))
         for _ in range(BATCHES):
-            for _ in range(LOOKS):
+            for _ in range(SNAPSHOTS):
                 simulator.run(chain, step)
                 seen.append(look(simulator.arrays.servers["queue"], generator))
             recorder.end_batch()

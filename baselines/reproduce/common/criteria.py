@@ -52,7 +52,7 @@ def falls(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
     return True if factor * values[-1].high < values[0].low else None
 
 
-def together(verdicts: Iterable[bool | None]) -> bool | None:
+def all_hold(verdicts: Iterable[bool | None]) -> bool | None:
     """Return False if any is, else None if any is or there is none, else True."""
     found = list(verdicts)
     if False in found:
@@ -60,12 +60,12 @@ def together(verdicts: Iterable[bool | None]) -> bool | None:
     return None if None in found or not found else True
 
 
-def yes(decided: bool | None) -> str:
+def verdict_word(decided: bool | None) -> str:
     """Return a decision as a word."""
     return {True: "yes", False: "no", None: "undecided"}[decided]
 
 
-def counted(decided: Sequence[bool | None]) -> str:
+def count_verdicts(decided: Sequence[bool | None]) -> str:
     """Return how many were decided how."""
     met, missed, left = (decided.count(verdict) for verdict in (True, False, None))
     return f"{met} of {len(decided)} meet it, {missed} do not, {left} are undecided."

@@ -35,7 +35,7 @@ def panels(rows: int, columns: int, caption: str) -> tuple[Figure, Sequence[Axes
     return figure, axes
 
 
-def dress(axes: Axes, title: str, x: str, y: str) -> None:
+def label_axes(axes: Axes, title: str, x: str, y: str) -> None:
     """Write the title and the names of the axes, and draw a grid."""
     axes.set_title(title, fontsize=FONT + 1)
     axes.set_xlabel(x, fontsize=FONT)
@@ -46,7 +46,7 @@ def dress(axes: Axes, title: str, x: str, y: str) -> None:
         axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def points(
+def draw_estimates(
     axes: Axes,
     places: Sequence[float],
     values: Sequence[Estimate],
@@ -83,7 +83,9 @@ def points(
     )
 
 
-def line(axes: Axes, places: Sequence[float], values: Sequence[float], style: int, label: str = "") -> None:
+def draw_line(
+    axes: Axes, places: Sequence[float], values: Sequence[float], style: int, label: str = ""
+) -> None:
     """Draw what theory says."""
     _, colour, dashes = STYLES[style]
     axes.plot(places, values, linestyle=dashes, color=colour, linewidth=1, label=label or "_", zorder=1)

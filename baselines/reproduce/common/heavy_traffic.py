@@ -22,9 +22,11 @@ from pull_env.simulation.simulate import BATCHES, simulate
 from pull_env.simulation.statistics import LEVEL, Estimate, estimate, from_error, nan_estimate, paired
 
 REPLICATIONS = 8
-LOOKS = 4  # snapshots in each batch, where they are taken
-NEAR = 0.03  # how far from 1 an interval may reach that counts as a limit of 1: fits are no better than that
-REFUSED = 0.001  # a curve is refused where chance would miss the points so far more rarely
+SNAPSHOTS = 4  # per batch, where any are taken
+TOLERANCE = (
+    0.03  # how far from 1 an interval may reach that counts as a limit of 1: fits are no better than that
+)
+SIGNIFICANCE = 0.001  # a curve is refused where chance would miss the points so far more rarely
 
 METHOD = (
     "Arrivals and ticks of service do not depend on the policy, so that on the same seed one pooled server "
@@ -72,7 +74,7 @@ def run_at(load: float, seed: int, relaxations: float, settle: float, workers: i
     """
     customers, whole = (
         relaxation(load) * relaxations,
-        REPLICATIONS * BATCHES * LOOKS,
+        REPLICATIONS * BATCHES * SNAPSHOTS,
     )  # batches and snapshots divide it
     return Run(
         load, whole * math.ceil(customers / whole), math.ceil(settle * relaxation(load)), seed, workers
@@ -101,7 +103,7 @@ def measure(scenario: Scenario, policy: str, run: Run) -> Result:
 
 
 @cache
-def pooled(run: Run) -> Estimate:
+def pooled_server(run: Run) -> Estimate:
     """Return the measured E[N] of the pooled server.
 
     One serves all n, as a rate is only a unit of time.
@@ -109,9 +111,9 @@ def pooled(run: Run) -> Estimate:
     return measure(Scenario((Pool(1),), load=run.load), "random", run).mean_number
 
 
-def scaled(result: Result, run: Run) -> Estimate:
+def scaled_number(result: Result, run: Run) -> Estimate:
     """Return (1 - rho) E[N] of what was measured by `run`; see METHOD."""
-    control = pooled(run)
+    control = pooled_server(run)
     if not (result.mean_number.samples and control.samples):
         return nan_estimate(REPLICATIONS)  # the drift test speaks against it
     difference = np.array(paired(result.mean_number, control).samples)
@@ -124,12 +126,12 @@ def select(rows: Sequence[Row], **point: Any) -> list[Row]:
     return sorted(found, key=lambda row: float(row["point"]["load"]))
 
 
-def joint(count: int) -> float:
+def joint_level(count: int) -> float:
     """Return the level of each of `count` joint 95 % intervals (Bonferroni)."""
     return 1.0 - (1.0 - LEVEL) / max(count, 1)
 
 
-def holds(value: Estimate, target: float, level: float) -> bool | None:
+def contains(value: Estimate, target: float, level: float) -> bool | None:
     """Tell whether the interval of `level` holds `target`; None: nothing is claimed."""
     low, high = value.interval(level)
     return low <= target <= high if math.isfinite(value.mean) else None
@@ -141,12 +143,12 @@ def is_one(value: Estimate, level: float) -> bool | None:
     None: the interval reaches further, or lies below, where no policy can be, so that the curve does not fit.
     """
     low, high = value.interval(level)
-    if low > 1.0 + NEAR:
+    if low > 1.0 + TOLERANCE:
         return False
-    return True if low >= 1.0 - NEAR and high <= 1.0 + NEAR else None
+    return True if low >= 1.0 - TOLERANCE and high <= 1.0 + TOLERANCE else None
 
 
-def limit(points: Sequence[Point]) -> Estimate:
+def extrapolate(points: Sequence[Point]) -> Estimate:
     """Return (1 - rho) E[N], or another measure, carried to rho = 1; see FIT.
 
     Where the curve is refused by the four highest loads, or a value is not claimed, nothing is claimed.
@@ -156,7 +158,7 @@ def limit(points: Sequence[Point]) -> Estimate:
     highest = sorted(points, key=lambda point: -point[0])
     for used in range(len(highest), 3, -1):
         curve, shorter = _curve(highest[:used]), _curve(highest[: used - 1])
-        if curve and shorter and stats.chi2.sf(curve[2], used - 3) > REFUSED:
+        if curve and shorter and stats.chi2.sf(curve[2], used - 3) > SIGNIFICANCE:
             return from_error(curve[0], math.hypot(curve[1], shorter[0] - curve[0]), REPLICATIONS)
     return nan_estimate(REPLICATIONS)
 

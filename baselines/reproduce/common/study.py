@@ -14,7 +14,7 @@ from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.results import Result
 from pull_env.simulation.statistics import Estimate, from_error, nan_estimate, t_quantile
 
-Row = Mapping[str, Any]  # what `measured` returns, or what JSON makes of it
+Row = Mapping[str, Any]  # what `make_row` returns, or what JSON makes of it
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Study:
         title: Of the page.
         source: The paper.
         about: What the paper claims and why it matters, in a few sentences.
-        tasks: Given the setup, the measurements, each a function that returns a row, by `measured`.
+        tasks: Given the setup, the measurements, each a function that returns a row, by `make_row`.
         sections: Given the rows, the page.
         figure: Given the rows, the picture.
     """
@@ -80,7 +80,7 @@ class Study:
     figure: Callable[[Sequence[Row]], Figure]
 
 
-def measured(
+def make_row(
     setup: Setup,
     scenario: Scenario,
     policy: Policy,
@@ -103,7 +103,7 @@ def measured(
     return {**content, "point": dict(point), "extra": further}
 
 
-def recalled(content: Mapping[str, Any]) -> Estimate:
+def read_estimate(content: Mapping[str, Any]) -> Estimate:
     """Return the estimate that a row holds as mean, low, high and count."""
     mean, high, count = content["mean"], content["high"], content["count"]
     if mean is None:
@@ -119,6 +119,6 @@ def value(row: Row, name: str) -> Estimate:
     A name of `extra`, of `measures`, or a kind of messages.
     """
     if name in row["extra"]:
-        return recalled(row["extra"][name])
+        return read_estimate(row["extra"][name])
     measures = row["measures"]
-    return recalled(measures[name] if name in measures else measures["messages"][name])
+    return read_estimate(measures[name] if name in measures else measures["messages"][name])

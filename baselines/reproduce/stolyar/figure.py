@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from baselines.reproduce.common.drawing import FONT, STYLES, dress, line, panels, points
+from baselines.reproduce.common.drawing import FONT, STYLES, draw_estimates, draw_line, label_axes, panels
 from baselines.reproduce.common.study import Row, value
 from baselines.reproduce.stolyar.sections import chosen, routers, scaled_empty, small_law
 
@@ -43,15 +43,17 @@ def _by_routers(axes: Axes, rows: Sequence[Row], system: str, measure: str, titl
     axes.set_xscale("log")
     if measure == "late":
         axes.set_yscale("log")
-    dress(axes, title, "servers n", y)
+    label_axes(axes, title, "servers n", y)
     for style, r in enumerate(routers(chosen(rows, "size", name=system))):
         for experiment, label, hollow in (("size", f"R = {r}", False), ("watched", "_", True)):
             found = chosen(rows, experiment, name=system, R=r)
             drawn = [value(row, measure) for row in found]
-            points(axes, [row["point"]["n"] for row in found], drawn, label, style % len(STYLES), hollow)
+            draw_estimates(
+                axes, [row["point"]["n"] for row in found], drawn, label, style % len(STYLES), hollow
+            )
         if measure == "late":
             found = [row for row in chosen(rows, "size", "watched", name=system, R=r) if small_law(row)]
-            line(axes, *_across(found, lambda row: float(row["extra"]["law late"])), style % len(STYLES))
+            draw_line(axes, *_across(found, lambda row: float(row["extra"]["law late"])), style % len(STYLES))
     _name_unstable(axes, chosen(rows, "size", name=system))
 
 
@@ -71,13 +73,15 @@ def _across(rows: Sequence[Row], of: Callable[[Row], float]) -> tuple[list[float
 def _law(axes: Axes, rows: Sequence[Row]) -> None:
     found = chosen(rows, "law")
     axes.set_xscale("log")
-    dress(axes, "equal servers: the 1/n law, c dashed", "servers n", "n (1 - load) P(router empty) / (R - 1)")
+    label_axes(
+        axes, "equal servers: the 1/n law, c dashed", "servers n", "n (1 - load) P(router empty) / (R - 1)"
+    )
     for style, load in enumerate(sorted({row["scenario"]["content"]["load"] for row in found})):
         mine = [row for row in found if row["scenario"]["content"]["load"] == load]
         for k, r in enumerate(routers(mine)):
             of_r = [row for row in mine if row["point"]["R"] == r]
             places = [row["point"]["n"] * (1 + 0.08 * k) for row in of_r]  # side by side
-            points(
+            draw_estimates(
                 axes,
                 places,
                 [scaled_empty(row) for row in of_r],
@@ -91,8 +95,10 @@ def _law(axes: Axes, rows: Sequence[Row]) -> None:
 def _many_routers(axes: Axes, rows: Sequence[Row]) -> None:
     found = chosen(rows, "growing R")
     axes.set_xscale("log")
-    dress(axes, "R = n / 10: the mean field", "servers n", "P(wait or block)")
+    label_axes(axes, "R = n / 10: the mean field", "servers n", "P(wait or block)")
     for style, name in enumerate(sorted({row["scenario"]["name"] for row in found})):
         mine = [row for row in found if row["scenario"]["name"] == name]
-        points(axes, [row["point"]["n"] for row in mine], [value(row, "late") for row in mine], name, style)
-        line(axes, *_across(mine, lambda row: float(row["extra"]["field late"])), style)
+        draw_estimates(
+            axes, [row["point"]["n"] for row in mine], [value(row, "late") for row in mine], name, style
+        )
+        draw_line(axes, *_across(mine, lambda row: float(row["extra"]["field late"])), style)

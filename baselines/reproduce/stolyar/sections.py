@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from baselines.reproduce.common.criteria import together, vanishing, within
-from baselines.reproduce.common.study import Row, Section, recalled, value
+from baselines.reproduce.common.criteria import all_hold, vanishing, within
+from baselines.reproduce.common.study import Row, Section, read_estimate, value
 from pull_env.reporting.describe import plus_minus
 from pull_env.simulation.statistics import Estimate, from_error
 
@@ -128,7 +128,7 @@ def _nobody_waits(rows: Sequence[Row], name: str) -> Section:
             )
             for row in found
         ],
-        reproduced=together(verdicts.values()),
+        reproduced=all_hold(verdicts.values()),
         verdict="Criterion, over the stationary points of each R: no interval lies above that of the next "
         "smaller n, and from the smallest n to the largest P(wait or block) falls at least tenfold, "
         f"intervals considered. {ends}.{_failing(verdicts)}",
@@ -168,7 +168,7 @@ def _one_message(rows: Sequence[Row]) -> Section:
         "nor is blocked costs one pull-message; one sent at random to an idle server, a remove-message more.",
         header=("buffers", "n", "R", "pull", "remove", "messages a customer"),
         table=table,
-        reproduced=together(verdicts),
+        reproduced=all_hold(verdicts),
         verdict="Criterion: as above, for 1 - messages a customer, from below as customers that wait cost "
         f"none; {verdicts.count(True)} of {len(verdicts)} meet it, {verdicts.count(False)} rise.",
     )
@@ -180,7 +180,7 @@ def _fluid(rows: Sequence[Row]) -> Section:
         for r in routers(chosen(rows, "watched", name=name)):
             ladder = [row for row in chosen(rows, "size", "watched", name=name, R=r) if row["stable"]]
             for row in ladder[-4:]:
-                busy = [recalled(part) for part in row["measures"]["busy"]]
+                busy = [read_estimate(part) for part in row["measures"]["busy"]]
                 fluid = [row["extra"][f"fluid busy {j}"] for j in range(len(busy))]
                 pairs = [
                     *zip(busy, fluid, strict=True),
@@ -189,7 +189,7 @@ def _fluid(rows: Sequence[Row]) -> Section:
                 cells = [text for x, limit in pairs for text in (plus_minus(x), f"{limit:.6f}")]
                 table.append((name, f"{row['point']['n']:,}", str(r), *cells))
                 if row is ladder[-1]:
-                    verdicts.append(together(within(x, limit, CLOSE) for x, limit in pairs))
+                    verdicts.append(all_hold(within(x, limit, CLOSE) for x, limit in pairs))
     return Section(
         heading="The fluid point",
         claim="The system settles at one point: every server idles for the same mean time I, whatever its "
@@ -198,7 +198,7 @@ def _fluid(rows: Sequence[Row]) -> Section:
         setting="The four largest stable systems above of each R. Response in time units.",
         header=("buffers", "n", "R", "busy, slow", "limit", "busy, fast", "limit", "response", "limit"),
         table=table,
-        reproduced=together(verdicts),
+        reproduced=all_hold(verdicts),
         verdict=f"Criterion: at the largest n of each R the intervals lie within {CLOSE:.1%} of the limit.",
     )
 
@@ -229,7 +229,7 @@ def _law(rows: Sequence[Row]) -> Section:
             )
             for row in found
         ],
-        reproduced=together(verdicts),
+        reproduced=all_hold(verdicts),
         verdict=f"Criterion: at the largest n of each load and R the interval lies within {LAW_CLOSE:.0%} of "
         f"c: {verdicts.count(True)} do, {verdicts.count(None)} cross an end, {verdicts.count(False)} not.",
     )
@@ -263,7 +263,7 @@ def _small(rows: Sequence[Row]) -> Section:
             )
             for row in [*several, *weighted]
         ],
-        reproduced=together([*agree, *stable]),
+        reproduced=all_hold([*agree, *stable]),
         verdict="Criterion: PULL is stable exactly where the mean field is, and with a fallback by rate at "
         f"all points measured. Queues grow at {'; '.join(unstable) or 'no point'}; {agree.count(False)} of "
         f"{len(agree)} points disagree with the mean field.",
@@ -295,6 +295,6 @@ def _many_routers(rows: Sequence[Row]) -> Section:
         "router of ten servers soon forgets.",
         header=("system", "n", "R", "P(wait)", "limit", "P(block)", "limit", "response", "limit"),
         table=table,
-        reproduced=together(verdicts),
+        reproduced=all_hold(verdicts),
         verdict=f"Criterion: at the largest n all intervals lie within {FIELD_CLOSE:.0%} of the mean field.",
     )

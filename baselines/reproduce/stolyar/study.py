@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from baselines.policies.registry import make
-from baselines.reproduce.common.study import Row, Setup, Study, measured
+from baselines.reproduce.common.study import Row, Setup, Study, make_row
 from baselines.reproduce.stolyar.figure import figure
 from baselines.reproduce.stolyar.sections import FILLED, sections
 from pull_env.scenario.scenario import Pool, Scenario
@@ -187,7 +187,7 @@ def point(
     )
     where = {"experiment": experiment, "n": scenario.servers, "R": scenario.routers, "spans": spans}
     extra: dict[str, Estimate | float] = {"late": late(result), "empty": empty(result), **theory(scenario)}
-    return measured(setup, scenario, policy, result, where, extra)
+    return make_row(setup, scenario, policy, result, where, extra)
 
 
 def late(result: Result) -> Estimate:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from baselines.reproduce.common.drawing import FONT, dress, line, panels, points
+from baselines.reproduce.common.drawing import FONT, draw_estimates, draw_line, label_axes, panels
 from baselines.reproduce.common.heavy_traffic import REPLICATIONS, select
 from baselines.reproduce.common.study import Row, value
 from baselines.reproduce.zhou.sections import layer_limit, sizes
@@ -54,16 +54,16 @@ def _panel(axes: Axes, rows: Sequence[Row], n: int) -> None:
     loads = sorted({row["point"]["load"] for row in rows})
     axes.set_xscale("log")
     axes.set_yscale("log")
-    dress(axes, f"n = {n}", "1 - rho", "(1 - rho) E[N], customers")
+    label_axes(axes, f"n = {n}", "1 - rho", "(1 - rho) E[N], customers")
     x = np.geomspace(1 - loads[0], 1 - loads[-1], 50)
     axes.axhline(1.0, color="0.4", linewidth=1, zorder=1)
     jiq = [u * jiq_two_servers_mean_number(1 - u) if n == 2 else layer_limit(n, 1) for u in x]
-    line(axes, x.tolist(), jiq, 0)
-    line(axes, x.tolist(), (n * (1 - x)).tolist(), 2)
+    draw_line(axes, x.tolist(), jiq, 0)
+    draw_line(axes, x.tolist(), (n * (1 - x)).tolist(), 2)
     for rule, (style, hollow) in MARKS.items():
         found = select(rows, n=n, rule=rule)
         places = [1 - row["point"]["load"] for row in found]
-        points(axes, places, [value(row, "scaled") for row in found], rule, style, hollow)
+        draw_estimates(axes, places, [value(row, "scaled") for row in found], rule, style, hollow)
     axes.invert_xaxis()
     axes.set_xticks([1 - load for load in loads], [f"{1 - load:.3g}" for load in loads])
     axes.set_yticks(ticks := [y for y in TICKS if y <= 1.1 * n], [f"{y:g}" for y in ticks])

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from baselines.reproduce.common.criteria import together, yes
+from baselines.reproduce.common.criteria import all_hold, verdict_word
 from baselines.reproduce.common.heavy_traffic import (
     FIT,
     METHOD,
-    NEAR,
     REPLICATIONS,
-    holds,
+    TOLERANCE,
+    contains,
+    extrapolate,
     is_one,
-    joint,
-    limit,
+    joint_level,
     select,
 )
 from baselines.reproduce.common.study import Row, Section, value
@@ -29,9 +29,9 @@ Limits = Mapping[Key, Estimate]
 
 GROWS = "Where r grows, the last term is c r (1 - rho) instead, as all queues are filled up to about r."
 CRITERION = (
-    f"Criterion: optimal where the interval of the fitted limit, jointly at 95 %, lies within {NEAR} of 1; "
-    "not optimal where it lies above; else undecided: it is wider, or lies below 1, where no policy can "
-    "be, so that the curve does not fit."
+    f"Criterion: optimal if the interval of the fitted limit, jointly at 95 %, is within {TOLERANCE} of 1; "
+    "not optimal if it is above; else undecided: it is wider, or below 1, which no policy reaches, so that "
+    "the curve does not fit."
 )
 
 
@@ -68,7 +68,7 @@ def limits(rows: Sequence[Row], rules: Sequence[str]) -> dict[Key, Estimate]:
             of_rule = select(rows, n=n, rule=rule)
             y = [row["point"]["threshold"] if rule in GROWING else None for row in of_rule]
             loads = [row["point"]["load"] for row in of_rule]
-            found[n, rule] = limit(
+            found[n, rule] = extrapolate(
                 [(a, b, value(c, "scaled")) for a, b, c in zip(loads, y, of_rule, strict=True)]
             )
     return found
@@ -95,8 +95,8 @@ def _exact(rows: Sequence[Row]) -> Section:
         for row in rows
         if row["extra"]["exact"] is not None
     ]
-    level = joint(len(found))
-    agree = [holds(mine, theory, level) for _, mine, theory in found]
+    level = joint_level(len(found))
+    agree = [contains(mine, theory, level) for _, mine, theory in found]
     table = [
         (
             str(row["point"]["n"]),
@@ -114,7 +114,7 @@ def _exact(rows: Sequence[Row]) -> Section:
         _setting(rows),
         ("n", "policy", "load", "(1 - rho) E[N]", "exact"),
         table,
-        together(agree),
+        all_hold(agree),
         f"Criterion: the intervals, of {level:.3%} each so that they hold jointly at 95 %, hold the exact "
         f"values: {agree.count(True)} of {len(agree)} do, {agree.count(False)} do not, {agree.count(None)} "
         "are not claimed.",
@@ -140,9 +140,9 @@ def _by_load(
 def _idle_queue(rows: Sequence[Row]) -> Section:
     """Decide whether JIQ lies strictly between the optimum and random routing."""
     found = limits(rows, ["JIQ"])
-    level = joint(len(found))
+    level = joint_level(len(found))
     header, table = _by_load(rows, found, lambda n, _: f"{layer_limit(n, 1):.6f}")
-    met = together(holds(mine, layer_limit(n, 1), level) for (n, _), mine in found.items())
+    met = all_hold(contains(mine, layer_limit(n, 1), level) for (n, _), mine in found.items())
     apart = [_strictly_between(mine, n, level) for (n, _), mine in found.items()]
     return Section(
         "JIQ lies strictly between the optimum and random routing",
@@ -151,9 +151,9 @@ def _idle_queue(rows: Sequence[Row]) -> Section:
         f"As above. {FIT}",
         header,
         table,
-        together([met, *apart]),
+        all_hold([met, *apart]),
         "Criterion: the intervals of the fitted limits, jointly at 95 %, hold 2n / (n + 1) "
-        f"({yes(met)}), and lie above 1 and below n ({', '.join(map(yes, apart))}).",
+        f"({verdict_word(met)}), and lie above 1 and below n ({', '.join(map(verdict_word, apart))}).",
     )
 
 
@@ -166,14 +166,14 @@ def _strictly_between(mine: Estimate, n: int, level: float) -> bool | None:
 def _constant(rows: Sequence[Row]) -> Section:
     """Decide whether constant thresholds miss the optimum."""
     found = limits(rows, list(CONSTANT))
-    level = joint(len(found))
+    level = joint_level(len(found))
     derived = {(n, rule): layer_limit(n, CONSTANT[rule]) for n, rule in found}
     header, table = _by_load(rows, found, lambda n, rule: f"{derived[n, rule]:.6f}")
     ends = {key: mine.interval(level) for key, mine in found.items()}
     above = [key for key, (low, _) in ends.items() if low > 1]
     against = [key for key, (_, high) in ends.items() if high < derived[key]]
     left = [key for key in ends if key not in above and key not in against]
-    agree = [holds(mine, derived[key], level) for key, mine in found.items()]
+    agree = [contains(mine, derived[key], level) for key, mine in found.items()]
     gaps = [abs(mine.mean - derived[key]) for key, mine in found.items() if math.isfinite(mine.mean)]
     everywhere = {n for n, _ in above} == set(sizes(rows))
     return Section(
@@ -210,7 +210,7 @@ def _logarithmic(rows: Sequence[Row]) -> Section:
     """Decide whether a logarithmic threshold is optimal."""
     found = limits(rows, ["JSQ", "r = 1.5 log x"])
     header, table = _by_load(rows, found, lambda n, rule: "1")
-    decided = {key: is_one(mine, joint(len(found))) for key, mine in found.items()}
+    decided = {key: is_one(mine, joint_level(len(found))) for key, mine in found.items()}
     return Section(
         "A logarithmic threshold is optimal",
         "(1 - rho) E[N] -> 1 where r grows like the logarithm of the mean number of customers; so it does "
@@ -219,7 +219,7 @@ def _logarithmic(rows: Sequence[Row]) -> Section:
         f"than 1 - rho. {FIT} {GROWS}",
         header,
         table,
-        together(decided.values()),
+        all_hold(decided.values()),
         f"{CRITERION} {_told(found, decided)}.",
     )
 
@@ -227,12 +227,12 @@ def _logarithmic(rows: Sequence[Row]) -> Section:
 def _polynomial(rows: Sequence[Row]) -> Section:
     """Decide whether thresholds that grow like E[N], or faster, are too large."""
     found = limits(rows, [*POLYNOMIAL, "random"])
-    level = joint(len(found))
+    level = joint_level(len(found))
     header, table = _by_load(rows, found, lambda n, rule: str(n) if rule in ("r = x^1.5", "random") else "")
     decided = {(n, rule): is_one(mine, level) for (n, rule), mine in found.items() if rule in POLYNOMIAL}
     large = [None if x is None else not x for (_, rule), x in decided.items() if rule != "r = x^0.5"]
     highest = max(row["point"]["load"] for row in rows if row["point"]["rule"] == "random")
-    alike = together(holds(mine, n, level) for (n, rule), mine in found.items() if rule == "r = x^1.5")
+    alike = all_hold(contains(mine, n, level) for (n, rule), mine in found.items() if rule == "r = x^1.5")
     return Section(
         "A threshold that grows like a polynomial is too large",
         "The threshold must grow slower than a polynomial of the mean number of customers. Where it "
@@ -241,9 +241,9 @@ def _polynomial(rows: Sequence[Row]) -> Section:
         f"{highest:g}, as their queues relax slowly. {FIT} {GROWS}",
         header,
         table,
-        together(large),
+        all_hold(large),
         f"{CRITERION} {_told(found, decided)}. The claim is tested where r grows like the number of "
         "customers or faster, a = 1 and a = 3/2. Whether a = 3/2 has the limit n of random routing: "
-        f"{yes(alike)}. No verdict hangs on a = 1/2: it adds about n r (1 - rho), of order (1 - "
+        f"{verdict_word(alike)}. No verdict hangs on a = 1/2: it adds about n r (1 - rho), of order (1 - "
         "rho)^(1/2), which must vanish, but slowly.",
     )

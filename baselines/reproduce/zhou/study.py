@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from baselines.policies.registry import make
-from baselines.reproduce.common.heavy_traffic import measure, run_at, scaled
-from baselines.reproduce.common.study import Row, Setup, Study, measured
+from baselines.reproduce.common.heavy_traffic import measure, run_at, scaled_number
+from baselines.reproduce.common.study import Row, Setup, Study, make_row
 from baselines.reproduce.zhou.figure import figure
 from baselines.reproduce.zhou.sections import sections
 from pull_env.scenario.scenario import Pool, Scenario
@@ -121,8 +121,8 @@ def point(setup: Setup, sizes: Sizes, servers: int, rule: str, load: float, seed
         "load": load,
         "threshold": threshold(rule, load),
     }
-    extra = {"scaled": scaled(result, run), "exact": exact(scenario, rule, sizes.solved)}
-    return measured(setup, scenario, make(named(rule, load)), result, where, extra)
+    extra = {"scaled": scaled_number(result, run), "exact": exact(scenario, rule, sizes.solved)}
+    return make_row(setup, scenario, make(named(rule, load)), result, where, extra)
 
 
 def exact(scenario: Scenario, rule: str, solved: float) -> float | None:

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 
 from baselines import make
 from baselines.reproduce import run as reproduce
-from baselines.reproduce.common.criteria import above, rises, together, vanishing, within
+from baselines.reproduce.common.criteria import above, all_hold, rises, vanishing, within
 from baselines.reproduce.common.page import page
-from baselines.reproduce.common.study import Row, Section, Setup, Study, measured, recalled, value
+from baselines.reproduce.common.study import Row, Section, Setup, Study, make_row, read_estimate, value
 from pull_env import load_scenario, simulate
 from pull_env.reporting.rows import read_rows, to_line
 from pull_env.simulation.statistics import estimate, nan_estimate
@@ -28,7 +28,7 @@ RESULTS = Path(reproduce.__file__).with_name("results")
 def measure(setup: Setup, customers: int) -> Row:
     scenario, policy = load_scenario("small-mixed"), make("pull")
     result = simulate(scenario, policy, customers, seed=setup.seed, warmup=10, workers=setup.workers)
-    return measured(
+    return make_row(
         setup, scenario, policy, result, {"customers": customers}, {"twice": estimate([1.0, 3.0])}
     )
 
@@ -200,18 +200,18 @@ def test_an_unknown_paper_is_refused(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize("samples", [[1.0, 1.5, 2.5], [4.0, 4.0], [7.0]])
 def test_an_estimate_comes_back_from_a_row(samples: list[float]) -> None:
     first = estimate(samples)
-    again = recalled(json.loads(to_line(first.to_dict())))
+    again = read_estimate(json.loads(to_line(first.to_dict())))
     assert (again.mean, again.count) == (first.mean, first.count)
     assert (again.low, again.high) == pytest.approx((first.low, first.high))
     assert again.error == pytest.approx(first.error)
 
 
 def test_what_is_not_claimed_comes_back_so() -> None:
-    assert str(recalled(json.loads(to_line(nan_estimate(8).to_dict())))) == str(nan_estimate(8))
+    assert str(read_estimate(json.loads(to_line(nan_estimate(8).to_dict())))) == str(nan_estimate(8))
 
 
 def near(mean: float, half: float = 0.01):  # type: ignore[no-untyped-def]
-    return recalled({"mean": mean, "low": mean - half, "high": mean + half, "count": 8})
+    return read_estimate({"mean": mean, "low": mean - half, "high": mean + half, "count": 8})
 
 
 def test_criteria_pass_fail_and_leave_undecided() -> None:
@@ -229,7 +229,7 @@ def test_criteria_pass_fail_and_leave_undecided() -> None:
     assert vanishing([near(1.0), near(0.5), near(0.1)]) is None
     assert vanishing([near(1.0), near(0.05), near(0.08)]) is False
     assert vanishing([near(0.001)]) is None
-    assert together([True, True]) is True
-    assert together([True, None]) is None
-    assert together([None, False]) is False
-    assert together([]) is None
+    assert all_hold([True, True]) is True
+    assert all_hold([True, None]) is None
+    assert all_hold([None, False]) is False
+    assert all_hold([]) is None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baselines.reproduce.common.heavy_traffic import limit
+from baselines.reproduce.common.heavy_traffic import extrapolate
 from baselines.reproduce.common.study import Setup
 from baselines.reproduce.zhou import study as zhou
 from baselines.reproduce.zhou.sections import layer_limit, sections
@@ -134,15 +134,15 @@ def test_thresholds() -> None:
 
 def test_a_curve_is_carried_to_the_limit_with_its_error() -> None:
     points = [(load, None, from_error(1 + 2 * (1 - load), 0.01, 8)) for load in LOADS]
-    found = limit(points)
+    found = extrapolate(points)
     assert found.mean == pytest.approx(1.0, abs=1e-9)
     assert 0.01 < found.error < 0.1
     bent = [(load, y, from_error(v.mean + 0.02 * (load == 0.8), 0.01, 8)) for load, y, v in points]
-    assert limit(bent).error > found.error  # not refused, but the limit moves without the lowest load
+    assert extrapolate(bent).error > found.error  # not refused, but the limit moves without the lowest load
 
 
 def test_nothing_is_claimed_where_the_curve_does_not_fit_or_cannot_be_told() -> None:
     step = [(load, None, from_error(1.0 + (load > 0.9), 0.0001, 8)) for load in LOADS]
     same = [(load, 3.0, from_error(1 + 2 * (1 - load), 0.01, 8)) for load in LOADS]  # x and x y
     few = [(load, None, from_error(1.0, 0.01, 8)) for load in LOADS[:3]]
-    assert all(math.isnan(limit(points).mean) for points in (step, same, few))
+    assert all(math.isnan(extrapolate(points).mean) for points in (step, same, few))
