@@ -18,7 +18,6 @@ from pull_env.simulation.kernel_data.view import (
     local_size,
     observation_names,
     observation_size,
-    observed_price,
 )
 
 UNEVEN = Scenario(
@@ -175,13 +174,6 @@ def test_with_state_begins_with_the_local_observation():
     for action in range(18):
         assert np.array_equal(short, long[: full.local_size])
         short, long = local.step(action)[0], full.step(action)[0]
-
-
-def test_the_price_is_one_where_waiting_is_free():
-    assert observed_price(Prices(wait=0.0, message=0.0), service=1.0) == 1.0
-    assert observed_price(Prices(wait=1.0, message=0.0), service=1.0) == 0.0
-    assert observed_price(Prices(wait=2.0, message=0.2), service=2.0) == pytest.approx(0.5)
-    assert observed_price(Prices(wait=1e-308, message=1.0), service=1.0) == 1.0
 
 
 systems = st.builds(

@@ -20,7 +20,7 @@ from pull_env.kernels.prefetch.batches import (
 from pull_env.kernels.run import observe_current, transition
 from pull_env.kernels.state import ALWAYS_BYTES, CALENDAR, STEP
 
-NUMBERS, NUMBER_BYTES = 6, 8  # per env in an answer, besides observation, mask and flags
+NUMBERS, NUMBER_BYTES = 6, 8  # per env in the outputs, besides observation, mask and flags
 ENDED, NEEDS_FEED = -1, -2  # why an env did not advance
 CHAIN_BYTES, VIEW_BYTES = CHAIN_STEPS * STEP.itemsize, VIEW.itemsize
 
@@ -39,7 +39,7 @@ BATCH = np.dtype(
         ("restarts", np.int64),  # 1: an env may step whose episode has ended
     ]
 )
-GROUP = 16  # envs whose answers are written together, while they are in the cache
+GROUP = 16  # envs whose outputs are written together, while they are in the cache
 batch_at = records(BATCH)
 
 
@@ -88,8 +88,8 @@ def step_unobserved(view: int, chain: int, steps: int) -> int:
 
 
 @kernel
-def step_some(batch: int, first: int, last: int, answer: int) -> int:
-    """Step the envs `first` to `last` - 1; write their answers at address `answer`.
+def step_some(batch: int, first: int, last: int, outputs: int) -> int:
+    """Step the envs `first` to `last` - 1; write their outputs at address `outputs`.
 
     Returns:
         How many ended, or did not advance.
@@ -110,7 +110,7 @@ def step_some(batch: int, first: int, last: int, answer: int) -> int:
             prefetch_router(view_at(it.views, k).system)
         for k in range(start, end):
             observe_current(view_at(it.views, k).system, it.views + k * VIEW_BYTES)
-        write_answers(batch, start, end, answer)
+        write_outputs(batch, start, end, outputs)
     return count
 
 
@@ -122,29 +122,29 @@ def chain_of(batch: int, k: int) -> int:
 
 
 @entry
-def write_all(batch: int, first: int, last: int, answer: Any) -> None:
-    """Write the state of the envs `first` to `last` - 1 to `answer`."""
-    write_answers(batch, first, last, answer.ctypes.data)
+def write_all(batch: int, first: int, last: int, outputs: Any) -> None:
+    """Write the state of the envs `first` to `last` - 1 to `outputs`."""
+    write_outputs(batch, first, last, outputs.ctypes.data)
 
 
 @kernel
-def write_answers(batch: int, first: int, last: int, answer: int) -> None:
-    """Write the state of envs `first` to `last` - 1 to the arrays at address `answer`.
+def write_outputs(batch: int, first: int, last: int, outputs: int) -> None:
+    """Write the state of envs `first` to `last` - 1 to the arrays at address `outputs`.
 
     Their layout is that of `pull_env.envs.batch.layout`.
     """
     it = batch_at(batch, 0)
-    envs, observations = it.envs, answer + NUMBERS * it.envs * NUMBER_BYTES
+    envs, observations = it.envs, outputs + NUMBERS * it.envs * NUMBER_BYTES
     masks = observations + envs * it.entries * ENTRY_BYTES
     flags = masks + envs * it.size
     for k in range(first, last):
         outcome = outcome_at(view_at(it.views, k).outcome, 0)
-        real_at(answer, k).value = 0.0 - outcome.cost
-        real_at(answer, envs + k).value = outcome.cost
-        real_at(answer, 2 * envs + k).value = outcome.wait
-        real_at(answer, 3 * envs + k).value = outcome.time
-        count_at(answer, 4 * envs + k).value = outcome.messages
-        count_at(answer, 5 * envs + k).value = outcome.router
+        real_at(outputs, k).value = 0.0 - outcome.cost
+        real_at(outputs, envs + k).value = outcome.cost
+        real_at(outputs, 2 * envs + k).value = outcome.wait
+        real_at(outputs, 3 * envs + k).value = outcome.time
+        count_at(outputs, 4 * envs + k).value = outcome.messages
+        count_at(outputs, 5 * envs + k).value = outcome.router
         flag_at(flags, k).value = outcome.lost
         flag_at(flags, envs + k).value = count_at(it.left, k).value == 0
         flag_at(flags, 2 * envs + k).value = 0
