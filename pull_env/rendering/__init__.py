@@ -1,6 +1,6 @@
-"""Pictures of a simulator at the moment between two customers: a text, or an array of pixels.
+"""Pictures of a simulator between two customers: a text, or an array of pixels.
 
-They only read: a run that is looked at goes on as one that is not.
+Rendering only reads: it does not change the run.
 """
 
 from __future__ import annotations

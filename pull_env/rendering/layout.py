@@ -1,4 +1,4 @@
-"""Where things stand in the picture of a scenario: the same in every frame, whatever the system holds."""
+"""Positions in the picture of a scenario, the same in every frame."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy.typing as npt
 from pull_env.rendering.snapshot import Integers
 from pull_env.scenario.scenario import Scenario
 
-MARGIN, LABELS, PLOT = 20, 200, 720  # widths in pixels: of each margin, of what is written left, of the rest
+MARGIN, LABELS, PLOT = 20, 200, 720  # widths in pixels: margins, labels at the left, the plot
 PLOT_LEFT, FRAME = MARGIN + LABELS, MARGIN + LABELS + PLOT + MARGIN
-BLOCK = 16  # encoders of films ask for sides that this divides
+BLOCK = 16  # video encoders want sides that this divides
 ROUTERS_TOP, ROUTERS_HEIGHT, WIDEST_ROUTER, NARROWEST_ROUTER = 104, 64, 48, 3
 POOLS_TOP, POOLS_HEIGHT, LEAST_POOL, POOL_GAP = 216, 360, 38, 16
 FOOT = 72  # least height of the legend and the sentence on the last customer
@@ -21,26 +21,26 @@ ROUND_NUMBERS: tuple[int, ...] = tuple(digit * 10**zeros for zeros in range(10) 
 
 
 class Layout:
-    """The places of routers and servers of one scenario.
+    """Positions of the routers and servers of one scenario.
 
-    Where they are too many, a bar stands for several routers and a cell for several servers of a pool, which
-    are sorted first. All pools have cells of one size, so that their areas compare.
+    In a large system a bar shows several routers, and a cell several servers of a pool, sorted before. Cells
+    have one size in all pools, so that areas compare.
 
     Attributes:
         servers_per_cell: How many servers of a pool share a cell.
-        pitch: Distance of the cells, in pixels.
+        pitch: Distance from cell to cell, in pixels.
         columns: Cells side by side.
         gap: Free pixels between two cells.
         tops: (J,) y of each pool's first row.
         routers_per_bar: How many routers share a bar.
-        bars: Bars, one for each router or group.
-        bar: Distance of the bars, in pixels.
+        bars: Number of bars.
+        bar: Distance from bar to bar, in pixels.
         bar_width: Width of a bar, in pixels.
         height: Of the picture, in pixels.
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        """Choose the largest cells with which all pools fit, and then the fewest servers a cell."""
+        """Choose the largest cells with which all pools fit, then the fewest servers per cell."""
         sizes = np.array([pool.size for pool in scenario.pools])
         room = max(POOLS_HEIGHT, LEAST_POOL * sizes.size)
         shared = [(size, PITCHES[-1]) for size in ROUND_NUMBERS[1:]]
@@ -65,10 +65,10 @@ class Layout:
 
 
 def grouped(values: Integers, size: int) -> tuple[Integers, npt.NDArray[np.intp]]:
-    """Sort values into groups of `size`, if that is above 1; the last group may be smaller.
+    """Put values into groups of `size`, sorted if that is above 1; the last may be smaller.
 
     Returns:
-        The middle value of each group, (groups,), and the group of each value, as `values`.
+        The median of each group, (groups,), and the group of each value, in the shape of `values`.
     """
     order = np.arange(values.size) if size == 1 else np.argsort(values, kind="stable")
     group = np.empty(values.size, np.intp)
@@ -78,10 +78,10 @@ def grouped(values: Integers, size: int) -> tuple[Integers, npt.NDArray[np.intp]
 
 
 def _groups(counts: npt.NDArray[np.int_], size: int) -> npt.NDArray[np.int_]:
-    """Return how many groups of at most `size` hold `counts` items each."""
+    """Return how many groups of at most `size` hold `counts` items."""
     return -(-counts // size)
 
 
 def round_up(value: float) -> int:
-    """Return the least of 1, 2, 5, 10, 20, 50, ... that is not below `value`."""
+    """Return the least of 1, 2, 5, 10, 20, 50, ... from `value` on."""
     return next(number for number in ROUND_NUMBERS if number >= value)

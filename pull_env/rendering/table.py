@@ -1,4 +1,4 @@
-"""The text picture: tables of pools and routers, plain enough for a log and narrow enough for a terminal."""
+"""The text picture: tables of pools and routers, for logs and terminals."""
 
 from __future__ import annotations
 
@@ -7,69 +7,66 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pull_env.rendering.snapshot import LEVEL_NAMES, LEVELS, Integers, Snapshot, level, number
+from pull_env.rendering.snapshot import LEVEL_NAMES, LEVELS, Integers, Snapshot, format_mean, level_index
 from pull_env.simulation.simulator import Simulator
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-EACH_ROUTER = 12  # so many routers get a line each; of more it is counted how many hold how much
+EACH_ROUTER = 12  # up to so many routers get a line each; of more, a histogram of their messages is shown
 
 
 def ansi(simulator: Simulator) -> str:
-    """Return a text on a simulator: the run so far, the last customer, pools by queue, routers by messages.
+    """Return a text: the run so far, the last customer, pools by queue, routers by messages.
 
     Args:
-        simulator: One that was reset; it is left as it is.
+        simulator: One that was reset; it is not changed.
     """
     from rich.console import Console
 
-    shot = Snapshot(simulator)
+    snapshot = Snapshot(simulator)
     page = Console(file=StringIO(), width=200, color_system=None, markup=False, highlight=False, emoji=False)
-    page.print(f"{shot.scenario.name}: time {shot.time:.2f}, {shot.placed} customers placed")
-    means = {"wait": shot.wait, "messages": shot.messages, "cost": shot.cost}
-    page.print(", ".join(f"{name} {number(mean, '.4g')}" for name, mean in means.items()), "a customer")
-    page.print(shot.last_customer())
-    page.print(_pools(shot))
-    page.print(_routers(shot) if shot.scenario.routers <= EACH_ROUTER else _many_routers(shot))
+    page.print(f"{snapshot.scenario.name}: time {snapshot.time:.2f}, {snapshot.placed} customers")
+    means = (("wait", snapshot.wait), ("messages", snapshot.messages), ("cost", snapshot.cost))
+    page.print(", ".join(f"{name} {format_mean(mean, '.4g')}" for name, mean in means), "per customer")
+    page.print(snapshot.last_customer())
+    page.print(_pools(snapshot))
+    page.print(_routers(snapshot) if snapshot.scenario.routers <= EACH_ROUTER else _many_routers(snapshot))
     text: str = page.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines()).rstrip() + "\n"
 
 
-def _pools(shot: Snapshot) -> Table:
-    """Return a line for each pool: what it is, and how many of its servers have each queue length.
-
-    Where servers may be down or drained, how many are closed as well.
-    """
-    closes = shot.scenario.faults is not None and shot.scenario.faults.blocks
+def _pools(snapshot: Snapshot) -> Table:
+    """Return a row per pool: its servers, and how many have each queue length or are closed."""
+    closes = snapshot.scenario.faults is not None and snapshot.scenario.faults.blocks
     table = _table("pool", "servers", "rate", "buffer", "customers", *_levels("queue"), *["closed"] * closes)
-    for j, pool in enumerate(shot.scenario.pools):
-        queues = shot.queues[shot.starts[j] : shot.starts[j + 1]]
+    for j, pool in enumerate(snapshot.scenario.pools):
+        queues = snapshot.queues[snapshot.starts[j] : snapshot.starts[j + 1]]
         limit = "-" if pool.buffer is None else str(pool.buffer)
-        closed = [str(shot.closed[shot.starts[j] : shot.starts[j + 1]].sum())] * closes
+        closed = [str(snapshot.closed[snapshot.starts[j] : snapshot.starts[j + 1]].sum())] * closes
         what = str(j), str(pool.size), f"{pool.rate:g}", limit, str(queues.sum())
         table.add_row(*what, *_counts(queues), *closed)
     return table
 
 
-def _routers(shot: Snapshot) -> Table:
-    """Return a line for each router: the messages that it holds."""
-    table = _table("router", "messages", *(f"of pool {j}" for j in range(shot.held.shape[1])), "")
-    for router, held in enumerate(shot.held):
+def _routers(snapshot: Snapshot) -> Table:
+    """Return a row per router: the messages that it holds."""
+    table = _table("router", "messages", *(f"of pool {j}" for j in range(snapshot.held.shape[1])), "")
+    for router, held in enumerate(snapshot.held):
         marks = [
             mark
-            for mark, marked in (("placed the last", shot.sender), ("has the next", shot.router))
+            for mark, marked in (("had the last", snapshot.last_router), ("has the next", snapshot.router))
             if marked == router
         ]
         table.add_row(str(router), str(held.sum()), *map(str, held), ", ".join(marks))
     return table
 
 
-def _many_routers(shot: Snapshot) -> Table:
-    """Return a line for each pool: how many routers hold how many messages from it."""
+def _many_routers(snapshot: Snapshot) -> Table:
+    """Return a row per pool: how many routers hold how many messages from it."""
     table = _table("routers by messages", "messages", *_levels("hold"))
-    table.add_row("of any pool", str(shot.held.sum()), *_counts(shot.held.sum(axis=1)))
-    for j, held in enumerate(shot.held.T):
+    table.add_row("of any pool", str(snapshot.held.sum()), *_counts(snapshot.held.sum(axis=1)))
+    for j, held in enumerate(snapshot.held.T):
         table.add_row(f"of pool {j}", str(held.sum()), *_counts(held))
     return table
 
@@ -80,8 +77,8 @@ def _levels(first: str) -> tuple[str, ...]:
 
 
 def _counts(values: Integers) -> list[str]:
-    """Return how many of the values stand at each level, a text each."""
-    counts = np.bincount(level(values), minlength=len(LEVELS))
+    """Return how many of the values are at each level, as text."""
+    counts = np.bincount(level_index(values), minlength=len(LEVELS))
     return [str(count) if count else "." for count in counts]
 
 
