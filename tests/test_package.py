@@ -80,57 +80,6 @@ assert peak < 2, f"{peak} GiB"
     run(code, tmp_path)
 
 
-def test_an_edit_of_a_kernel_moves_the_cache(tmp_path):
-    """Numba stamps a kernel with its own file only, so an edit elsewhere must lead to another cache."""
-    from pull_env.kernels.compiler.jit import CACHE_DIRECTORY, source_digest
-
-    copy = tmp_path / "kernels"
-    copy.mkdir()
-    for path in (ROOT / "pull_env/kernels").rglob("*.py"):
-        target = copy / path.relative_to(ROOT / "pull_env/kernels")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(path.read_bytes())
-    assert source_digest(copy) == CACHE_DIRECTORY.name
-    (copy / "random.py").write_bytes((copy / "random.py").read_bytes() + b"\n")
-    assert source_digest(copy) != CACHE_DIRECTORY.name
-
-
-@pytest.mark.slow
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("not a folder", encoding="utf-8")
-    run(SIMULATE, tmp_path, PULL_ENV_CACHE_DIR=str(blocked))
-
-
-@pytest.mark.slow
-def test_an_edited_copy_does_not_serve_stale_machine_code(tmp_path):
-    """Run a copy of the package, double the messages of a probe in one kernel file, and run it again."""
-    copy = tmp_path / "copy"
-    for path in (ROOT / "pull_env").rglob("*"):
-        if path.suffix in (".py", ".toml"):
-            target = copy / "pull_env" / path.relative_to(ROOT / "pull_env")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(path.read_bytes())
-    code = (
-        "from pull_env import Policy, Probe, simulate; "
-        "r = simulate('small-mixed', Policy('p', (Probe(at_most=2),)), 1000); print(r.messages['probe'].mean)"
-    )
-    environment = {**os.environ, "PULL_ENV_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(copy)}
-
-    def messages():
-        found = subprocess.run(
-            [sys.executable, "-c", code], cwd=copy, env=environment, check=True, capture_output=True
-        )
-        return float(found.stdout)
-
-    assert messages() == 4.0
-    steps = copy / "pull_env/kernels/routing/steps.py"
-    text = steps.read_text(encoding="utf-8")
-    assert text.count(".probes += 2\n") == 1
-    steps.write_text(text.replace(".probes += 2\n", ".probes += 3\n"), encoding="utf-8")
-    assert messages() == 6.0
-
-
 def test_versions_agree():
     declared = pull_env.__version__
     assert f'\nversion = "{declared}"\n' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")

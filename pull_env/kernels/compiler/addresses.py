@@ -1,4 +1,4 @@
-"""How kernels reach records: by the address of an array or by a handle, drawn in `pull_env.kernels`."""
+"""How kernels reach records: by an address or a handle (see `pull_env.kernels`)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from numba.extending import intrinsic
 
 
 def records(dtype: np.dtype[Any]) -> Callable[[int, int], Any]:
-    """Return `at(address, k)` for kernels: the k-th record of the array of `dtype` that starts at `address`.
+    """Return `at(address, k)` for kernels: the k-th record of an array.
 
-    The record is a reference: what is assigned to its fields is written to the array.
+    The array, of `dtype`, starts at `address`. The record is a reference: what is assigned to its fields is
+    written to the array.
     """
     record = numba.from_dtype(dtype)
 
@@ -30,7 +31,7 @@ def records(dtype: np.dtype[Any]) -> Callable[[int, int], Any]:
 
 
 def tagged(dtype: np.dtype[Any], bits: int) -> Callable[[int], Any]:
-    """Return `at(handle)` for kernels: the record of `dtype` whose address is the low `bits` of a handle."""
+    """Return `at(handle)` for kernels: the record at the low `bits` of a handle."""
     record = numba.from_dtype(dtype)
 
     def at(typing_context: Any, handle: Any) -> Any:
@@ -45,9 +46,10 @@ def tagged(dtype: np.dtype[Any], bits: int) -> Callable[[int], Any]:
 
 
 def elements(head: np.dtype[Any], bits: int, field: str, dtype: np.dtype[Any]) -> Callable[[int, int], Any]:
-    """Return `at(handle, k)` for kernels: the k-th record of the array whose address is a field of the head.
+    """Return `at(handle, k)` for kernels: the k-th record of an array of a system.
 
-    The head is the record of `head` whose address is the low `bits` of the handle.
+    The array, of `dtype`, starts at the address in `field` of the head, which is the record of type `head`
+    at the low `bits` of the handle.
     """
     assert head.fields is not None
     offset, record = head.fields[field][1], numba.from_dtype(dtype)

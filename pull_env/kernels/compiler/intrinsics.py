@@ -1,4 +1,4 @@
-"""Instructions that Python has no words for: prefetching, copying, atomic access, vectors, calls by address.
+"""Machine instructions for kernels: prefetch, copy, atomic access, vectors.
 
 They use what numba documents: `numba.extending.intrinsic`, the builder of `llvmlite.ir`, and the context that
 every generator is given. What goes beyond that is in `numba_internals`.
@@ -20,7 +20,7 @@ INT64, BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 
 
 def _prefetch(write: int, locality: int) -> Any:
-    """Return `prefetch(address)`: start fetching the cache line at `address`, without waiting."""
+    """Return `prefetch(address)`: start fetching a cache line, without waiting."""
 
     def prefetch(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -41,7 +41,7 @@ prefetch_far = _prefetch(write=0, locality=2)  # into the second-level cache: ma
 
 
 def _copy(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
-    """Copy `size` bytes from address `source` to address `target`; they must not overlap."""
+    """Copy `size` bytes between addresses, of memory that does not overlap."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         function = builder.module.declare_intrinsic("llvm.memcpy", [BYTES, BYTES, INT64])
@@ -75,7 +75,7 @@ def _float32_pointer(builder: Any, address: Any, k: Any) -> Any:
 
 
 def _load_float32(typing_context: Any, address: Any, k: Any) -> Any:
-    """Return the k-th float32 of the array at `address`, in a form that the compiler can vectorise."""
+    """Return the k-th float32 of an array; the compiler can vectorise such loads."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(_float32_pointer(builder, *arguments))
@@ -103,7 +103,7 @@ def _int64_pointer(builder: Any, address: Any) -> Any:
 
 
 def _load_atomic(typing_context: Any, address: Any) -> Any:
-    """Return the int64 at `address`; what its writer wrote before it is visible afterwards (acquire)."""
+    """Return the int64 at `address`; what its writer wrote before is visible then."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(_int64_pointer(builder, arguments[0]), "acquire", 8)
@@ -112,7 +112,7 @@ def _load_atomic(typing_context: Any, address: Any) -> Any:
 
 
 def _exchange(typing_context: Any, address: Any, value: Any) -> Any:
-    """Write the int64 at `address` and return its old value, atomically."""
+    """Write the int64 at `address`; return its old value, atomically."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.atomic_rmw("xchg", _int64_pointer(builder, arguments[0]), arguments[1], "seq_cst")
@@ -121,7 +121,7 @@ def _exchange(typing_context: Any, address: Any, value: Any) -> Any:
 
 
 def _compare_exchange(typing_context: Any, address: Any, expected: Any, value: Any) -> Any:
-    """Write the int64 at `address` if it is `expected`, and return its old value, atomically."""
+    """Write the int64 at `address` if it is `expected`; return its old value."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, expected, value = _int64_pointer(builder, arguments[0]), arguments[1], arguments[2]
@@ -143,7 +143,7 @@ def _load_lanes(builder: Any, address: Any, bits: int) -> Any:
 
 
 def _broadcast(builder: Any, value: Any, bits: int) -> Any:
-    """Return a vector with `value`, an int64, in every lane, as integers of `bits` bits."""
+    """Return a vector with the int64 `value` in every lane, in `bits` bits."""
     vector_type, number = ir.VectorType(ir.IntType(bits), LANES), ir.IntType(32)
     value = value if bits == 64 else builder.trunc(value, ir.IntType(bits))
     first = builder.insert_element(ir.Constant(vector_type, ir.Undefined), value, number(0))
@@ -151,7 +151,7 @@ def _broadcast(builder: Any, value: Any, bits: int) -> Any:
 
 
 def _equal_lanes(bits: int) -> Any:
-    """Return `equal_lanes(address, value)`: the mask of the integers at `address` that equal `value`."""
+    """Return `equal_lanes(address, value)`: the mask of lanes that equal `value`."""
 
     def equal_lanes(typing_context: Any, address: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -165,7 +165,7 @@ def _equal_lanes(bits: int) -> Any:
 
 
 def _extreme(bits: int, kind: str) -> Any:
-    """Return `extreme(address, mask)`: the least (smin) or greatest (smax) selected integer at `address`.
+    """Return `extreme(address, mask)`: the least (smin) or greatest (smax) in `mask`.
 
     If none is selected, that is the greatest or least integer of `bits` bits.
     """

@@ -1,4 +1,4 @@
-"""The decorators that compile kernels, and the folder where compiled kernels are cached.
+"""The decorators that compile kernels, and the cache of what they compiled.
 
 A `kernel` is compiled into the entries that call it; Python calls an `entry`. Numba validates a cached entry
 by its own file only, so an edit of another kernel file would serve stale machine code. The cache is therefore
@@ -8,6 +8,7 @@ compiling: with `numba_internals`, or by numba's public names only. Both ways gi
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import os
@@ -35,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def load_internals() -> Any:
-    """Return the module `numba_internals`; None if that is not wanted, or fails with this numba."""
+    """Return `numba_internals`; None if not wanted, or if it fails with this numba."""
     if os.environ.get(PLAIN_VARIABLE, "") in ("1", "true"):
         return None
     try:
@@ -59,7 +60,7 @@ def source_digest(folder: Path) -> str:
 
 
 def cache_root() -> Path:
-    """Return the folder of compiled kernels: the variable's, else one in the user's cache."""
+    """Return the folder of all caches: the variable's, else one in the user's cache."""
     if CACHE_VARIABLE in os.environ:
         return Path(os.environ[CACHE_VARIABLE])
     if platform.system() == "Windows":
@@ -68,7 +69,7 @@ def cache_root() -> Path:
 
 
 def cache_directory() -> Path:
-    """Return the folder of this version's compiled kernels; a temporary one if it is not writable."""
+    """Return the cache of this version; a temporary folder if it is not writable."""
     folder = cache_root() / source_digest(Path(__file__).parents[1])
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +89,7 @@ def kernel(function: F) -> F:
 
 
 def entry(function: F) -> F:
-    """Compile `function` on its first call from Python, without the interpreter's lock, and cache it."""
+    """Compile `function` on its first call from Python, and cache it; it holds no GIL."""
     if INTERNALS is None:
         return _compile(function, {"cache": True})
     compiled = _compile(function, {"cache": True} | INTERNALS.ENTRY_OPTIONS)
@@ -97,30 +98,32 @@ def entry(function: F) -> F:
 
 
 def direct(function: F) -> F:
-    """Compile an entry whose arguments are all declared, and return the quickest way to call it."""
+    """Compile an entry with declared arguments; return the quickest way to call it."""
     if INTERNALS is None:
         return function
     compiled: F = INTERNALS.entry_point(*_compiled_as_declared(function))
     return compiled
 
 
+@functools.cache
 def address(function: Callable[..., object]) -> int:
-    """Compile an entry of four integers that returns a float; return its address for `call_entry`."""
+    """Compile an entry of four integers to a float; return its address."""
     if INTERNALS is not None:
         return int(INTERNALS.address(*_compiled_as_declared(function)))
-    entry: Any = function
+    compiled: Any = function
     signature = types.float64(*declared_types(function))
-    callback = _with_cache(numba.cfunc(signature, cache=True, **OPTIONS), entry.py_func)
+    callback = _with_cache(numba.cfunc(signature, cache=True, **OPTIONS), compiled.py_func)
     C_FUNCTIONS.append(callback)
     return int(callback.address)
 
 
-C_FUNCTIONS: list[Any] = []  # their addresses are in use
+C_FUNCTIONS: list[Any] = []  # kept, as their addresses are in use
+# in kernels: call what is at `address`, with its four integers
 call_entry = intrinsics.call_c if INTERNALS is None else INTERNALS.call_entry
 
 
 def declared_types(function: Callable[..., object]) -> tuple[Any, ...]:
-    """Return the types of the arguments by their annotations; None: whatever is passed."""
+    """Return the types that arguments are declared with; None: whatever is passed."""
     return tuple(TYPES.get(kind) for name, kind in function.__annotations__.items() if name != "return")
 
 

@@ -50,7 +50,7 @@ NAMES = (  # private or undocumented; `module:attribute`
 
 
 def check_names() -> None:
-    """Raise AttributeError or ImportError if this numba lacks a name that this module uses."""
+    """Raise AttributeError or ImportError if this numba lacks a name used here."""
     for name in NAMES:
         pkgutil.resolve_name(name)
     dispatcher: Any = numba.njit(check_names)  # these attributes exist on objects only; nothing is compiled
@@ -67,7 +67,7 @@ from numba.core.typed_passes import AnnotateTypes, NativeLowering  # noqa: E402
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class LeaveToEntry(AnalysisPass):
-    """Leave linking, optimisation and machine code to the entry that a kernel is compiled into.
+    """Leave linking, optimisation and machine code to the entries that call a kernel.
 
     Otherwise the compiler does all three for every kernel, including all the kernels that it calls: the first
     run takes twice the time.
@@ -79,7 +79,7 @@ class LeaveToEntry(AnalysisPass):
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        """Give the kernel a library that holds its unoptimised code and those of its callees."""
+        """Give the kernel a library that holds unoptimised code."""
         library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
         library._optimize_functions = lambda module: None
         library.finalize = lambda: setattr(library, "_finalized", True)
@@ -126,7 +126,7 @@ KERNEL_OPTIONS = ENTRY_OPTIONS | {"forceinline": True, "no_cpython_wrapper": Tru
 
 
 def convert_arguments(dispatcher: Any, declared: list[Any]) -> None:
-    """Compile `dispatcher` once, for the `declared` types; None: for the type of the argument.
+    """Compile once, for the `declared` types; None: for the type of the argument.
 
     Otherwise the compiler makes another version for every mixture of 32-bit, 64-bit and literal integers that
     kernels call each other with: the first run takes twice the time.
@@ -155,7 +155,7 @@ def load_without_refresh(dispatcher: Any) -> None:
 
 
 def entry_point(dispatcher: Any, declared: tuple[Any, ...]) -> Any:
-    """Return the compiled function for the `declared` types, without the dispatch on types.
+    """Return what was compiled for the `declared` types, without dispatch on types.
 
     That saves 0.1 microseconds per call, a tenth of a step of an env.
     """
@@ -163,7 +163,7 @@ def entry_point(dispatcher: Any, declared: tuple[Any, ...]) -> Any:
 
 
 def address(dispatcher: Any, declared: tuple[Any, ...]) -> int:
-    """Return the address of the compiled function for the `declared` types, for `call_entry`.
+    """Return the address of what was compiled for the `declared` types.
 
     Through the C calling convention, `failures` runs 25 % slower.
     """
