@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import tyro
 
@@ -37,6 +38,11 @@ def usage() -> str:
     return head + "\n".join(lines)
 
 
+def module_of(verb: str) -> Any:
+    """Return the module of a verb; imported here, as some take a second."""
+    return import_module(VERBS[verb][0])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the verb that the command line names, and return the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -47,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if verb not in VERBS:
         print(f"error: verb is {verb!r}: {one_of(verb, VERBS)}", file=sys.stderr)
         return 2
-    module = import_module(VERBS[verb][0])
+    module = module_of(verb)
     args = tyro.cli(module.Args, prog=f"python -m agents {verb}", description=module.__doc__, args=words)
     return exit_status(lambda: module.run(args))
 

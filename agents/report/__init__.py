@@ -1,1 +1,1 @@
-"""The page of trained routers."""
+"""The page on trained routers, agents/README.md."""

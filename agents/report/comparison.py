@@ -1,4 +1,4 @@
-"""Rows of a trained router beside its rivals on one system: differences in % with intervals, and verdicts."""
+"""A trained router beside other policies on one system: paired differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pull_env.simulation.statistics import Estimate, estimate
 
 @dataclass(frozen=True)
 class Difference:
-    """What a policy costs more than another, in % of the other's cost, with its interval of 95 %."""
+    """How much more a policy costs than another, in %, with its 95 % interval."""
 
     mean: float
     low: float
@@ -22,7 +22,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """Return `wins`, `loses` or, where the interval holds 0, `equal`."""
+        """Return `wins`, `loses` or, if the interval holds 0, `equal`."""
         return "wins" if self.high < 0 else "loses" if self.low > 0 else "equal"
 
     def __str__(self) -> str:
@@ -30,89 +30,97 @@ class Difference:
         return f"**{text}**" if self.verdict == "loses" else text
 
 
-def cost(found: Row) -> Estimate | None:
-    """Return what an arriving customer costs; None where the queues grow."""
-    return estimate(found["samples"]["cost"]) if found["stable"] else None
+def cost(row: Row) -> Estimate | None:
+    """Return the cost per arriving customer; None if unstable."""
+    return estimate(row["samples"]["cost"]) if row["stable"] else None
 
 
-def cell(found: Row) -> str:
+def cost_cell(row: Row) -> str:
     """Return a cost as a cell of a table."""
-    value = cost(found)
+    value = cost(row)
     return "unstable" if value is None else plus_minus(value)
 
 
-def at_price(found: Row, price: float) -> Row:
-    """Return the row with a message at another price, of a policy that does not look at prices.
+def at_price(row: Row, price: float) -> Row:
+    """Return the row of a policy at another price of a message.
 
-    The cost of a customer is linear in it, run by run.
+    What it does must not depend on the price; then the cost of each replication is linear in it.
     """
-    more = price - found["scenario"]["content"]["prices"]["message"]
-    samples = found["samples"]
+    more = price - row["scenario"]["content"]["prices"]["message"]
+    samples = row["samples"]
     priced = [c + more * m for c, m in zip(samples["cost"], samples["messages"], strict=True)]
-    return {**found, "samples": {**samples, "cost": priced}}
+    return {**row, "samples": {**samples, "cost": priced}}
 
 
-def difference(found: Row, other: Row) -> Difference | None:
-    """Return what `found` costs more than `other`, run by run on the same customers; None if one grows."""
-    if not (found["stable"] and other["stable"]):
+def difference(row: Row, other: Row) -> Difference | None:
+    """Return how much more `row` costs than `other`; None if one is unstable.
+
+    Costs are paired by replication, as all policies have the same customers.
+    """
+    if not (row["stable"] and other["stable"]):
         return None
     theirs = np.array(other["samples"]["cost"])
-    gap = estimate((np.array(found["samples"]["cost"]) - theirs) * (100 / theirs.mean()))
+    gap = estimate((np.array(row["samples"]["cost"]) - theirs) * (100 / theirs.mean()))
     return Difference(gap.mean, gap.low, gap.high)
 
 
-def compared(found: Row, other: Row | None) -> str:
-    """Return the difference as a cell of a table."""
+def difference_cell(row: Row, other: Row | None) -> str:
+    """Return a difference as a cell of a table."""
     if other is None:
         return "-"
-    if not found["stable"]:
+    if not row["stable"]:
         return "**unstable**"
-    gap = difference(found, other)
-    return "it is unstable" if gap is None else str(gap)
+    gap = difference(row, other)
+    return "other unstable" if gap is None else str(gap)
 
 
 @dataclass(frozen=True)
-class Contest:
-    """The rows of one trained router on one system."""
+class Comparison:
+    """The rows of one trained router and other policies on one system."""
 
     rows: tuple[Row, ...]
 
     @property
     def learned(self) -> Row:
         """The row of the router."""
-        return next(found for found in self.rows if found["role"] == "learned")
+        return next(row for row in self.rows if row["role"] == "learned")
 
-    def named(self, name: str) -> Row | None:
-        """Return the row of a baseline, or of `tuned` or `start`; None: it is not there."""
-        wanted = ("tuned", "start") if name in ("tuned", "start") else ("baseline",)
-        for found in self.rows:
-            if found["role"] in wanted and (found["role"] == name or found["policy"]["name"] == name):
-                return found
+    def row_of(self, name: str) -> Row | None:
+        """Return the row of a baseline, or of `tuned` or `start`; None if it is missing."""
+        roles = ("tuned", "start") if name in ("tuned", "start") else ("baseline",)
+        for row in self.rows:
+            if row["role"] in roles and (row["role"] == name or row["policy"]["name"] == name):
+                return row
         return None
 
     @property
+    def rival(self) -> str:
+        """The policy to beat: `tuned`, or the start where there is no tuned policy."""
+        return "tuned" if self.row_of("tuned") else "start"
+
+    @property
     def best_baseline(self) -> Row:
-        """The baseline of least cost."""
-        stable = [found for found in self.rows if found["role"] == "baseline" and found["stable"]]
-        return min(stable, key=lambda found: float(np.mean(found["samples"]["cost"])))
+        """The row of the cheapest stable baseline."""
+        stable = [row for row in self.rows if row["role"] == "baseline" and row["stable"]]
+        return min(stable, key=lambda row: float(np.mean(row["samples"]["cost"])))
 
     def against(self, name: str) -> Difference | None:
-        """Return what the router costs more than a policy; None: one is unstable, or not there."""
-        other = self.named(name)
+        """Return how much more the router costs than a policy; None if unknown."""
+        other = self.row_of(name)
         return None if other is None else difference(self.learned, other)
 
-    def priced(self, price: float, simulated: Iterable[Row] = ()) -> Contest:
-        """Return the contest at another price; rows of those that look at it were `simulated` there."""
+    def at_price(self, price: float, simulated: Iterable[Row] = ()) -> Comparison:
+        """Return the comparison at another price, with the rows `simulated` at that price."""
         if price == self.learned["scenario"]["content"]["prices"]["message"]:
             return self
-        blind = (at_price(found, price) for found in self.rows if not found["reads_price"])
-        return Contest((*blind, *simulated))
+        computed = (at_price(row, price) for row in self.rows if not row["reads_price"])
+        return Comparison((*computed, *simulated))
 
 
-def contests(rows: Iterable[Row], part: str) -> dict[tuple[str, str], Contest]:
-    """Return the contests of a part, by router and system."""
-    found: dict[tuple[str, str], list[Row]] = {}
-    for each in rows:
-        if each["part"] == part:
-            found.setdefault((each["trained"], each["system"]), []).append(each)
-    return {key: Contest(tuple(group)) for key, group in found.items()}
+def comparisons(rows: Iterable[Row], part: str) -> dict[tuple[str, str], Comparison]:
+    """Return the comparisons of a part, by router and system."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row["part"] == part:
+            groups.setdefault((row["trained"], row["system"]), []).append(row)
+    return {key: Comparison(tuple(group)) for key, group in groups.items()}

@@ -148,7 +148,7 @@ def resolve(
     for section, content in _read_sections(path).items():
         place = f"{path.name}, section {section}: "
         _refuse_unknown(content, algorithm, place)
-        values = {name: tuple(x) if isinstance(x, list) else x for name, x in content.items()}
+        values: dict[str, Any] = {k: tuple(x) if isinstance(x, list) else x for k, x in content.items()}
         given = Hyperparameters(**values)
         check(given, place)
         sections[section] = given.given()

@@ -56,9 +56,9 @@ class _Asymmetric:
         )
 
 
-class AsymmetricPolicy(_Asymmetric, ActorCriticPolicy):
+class AsymmetricPolicy(_Asymmetric, ActorCriticPolicy):  # type: ignore[misc]
     """The policy of PPO whose critic sees more than its actor."""
 
 
-class MaskableAsymmetricPolicy(_Asymmetric, MaskableActorCriticPolicy):
+class MaskableAsymmetricPolicy(_Asymmetric, MaskableActorCriticPolicy):  # type: ignore[misc]
     """The policy of MaskablePPO whose critic sees more than its actor."""

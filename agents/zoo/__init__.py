@@ -1,1 +1,1 @@
-"""Trained routers: kept, exported, scored, trained again."""
+"""Trained routers: kept in `trained`, and trained again."""

@@ -1,8 +1,8 @@
-"""Train a router of agents/zoo/trained again: `python -m agents retrain NAME`, into a new folder.
+"""Train a router of agents/zoo/trained again: `python -m agents retrain NAME`.
 
-`--check` compares the weights. With the same versions a search gives the same, to the bit, on any processor
-that rounds alike; a training run does so on a processor with the same instructions, as torch chooses by these
-in which order it sums.
+The results go to a new folder; `--check` compares the weights. With the same versions a search gives
+identical weights on any processor that rounds alike; training by gradients does so on a processor with the
+same instructions, which determine the order of sums in torch.
 """
 
 from __future__ import annotations
@@ -37,17 +37,26 @@ class Args:
     """Compare the weights with those in agents/zoo/trained; the exit status is 1 if they differ."""
 
 
-def train_again(command: str, folder: Path) -> int:
-    """Run the command that trained a router, with its results in `folder`, and return its exit status."""
-    words = [sys.executable, *arguments_of(command), "--out", str(folder.absolute())]
-    return subprocess.run(words, cwd=ROOT, check=False).returncode  # it names files from there
+def run(args: Args) -> int:
+    """Train a router again as `args` say, and return the exit status.
+
+    Raises:
+        ValueError: There is no such router, or the folder exists already.
+    """
+    training = training_of(args.name)
+    folder = choose_folder(args.out, f"again-{args.name}", datetime.now(timezone.utc))
+    words = [sys.executable, *arguments_of(training["command"]), "--out", str(folder.absolute())]
+    status = subprocess.run(words, cwd=ROOT, check=False).returncode
+    if status or not args.check:
+        return status
+    return 0 if is_same(args.name, training, folder) else 1
 
 
 def training_of(name: str) -> dict[str, Any]:
     """Return how a router was trained.
 
     Raises:
-        ValueError: There is no such router, or its preset is another by now.
+        ValueError: There is no such router, or its preset has changed since.
     """
     if name == GENERAL.parent.name:
         training: dict[str, Any] = json.loads(GENERAL.with_name(TRAINING).read_text(encoding="utf-8"))
@@ -58,28 +67,14 @@ def training_of(name: str) -> dict[str, Any]:
     return trained.training
 
 
-def same(name: str, training: dict[str, Any], folder: Path) -> bool:
-    """Return whether what was trained in `folder` is what lies in agents/zoo/trained; say so."""
+def is_same(name: str, training: dict[str, Any], folder: Path) -> bool:
+    """Print and return whether weights are those in agents/zoo/trained."""
     equal = True
     if name == GENERAL.parent.name:
-        found = load(folder / GENERAL.name).digest
+        weights = load(folder / GENERAL.name).digest
     else:
         policy = load_policy(folder / POLICY)
-        found, equal = digest(policy), policy.steps == load_trained(name).policy.steps
-    equal = equal and found == training["weights_sha256"]
-    print(f"weights {found[:16]}, {'as' if equal else 'not as'} in training.json")
+        weights, equal = digest(policy), policy.steps == load_trained(name).policy.steps
+    equal = equal and weights == training["weights_sha256"]
+    print(f"weights {weights[:16]}, {'as' if equal else 'not as'} in training.json")
     return equal
-
-
-def run(args: Args) -> int:
-    """Train a router again as `args` say, and return the exit status.
-
-    Raises:
-        ValueError: There is no such router, or its folder exists already.
-    """
-    training = training_of(args.name)
-    folder = choose_folder(args.out, f"again-{args.name}", datetime.now(timezone.utc))
-    status = train_again(training["command"], folder)
-    if status or not args.check:
-        return status
-    return 0 if same(args.name, training, folder) else 1

@@ -9,6 +9,8 @@ from agents.__main__ import main
 from agents.training import train
 from agents.training.arguments import Effort
 from agents.training.hyperparameters import Hyperparameters
+from agents.zoo import registry
+from pull_env.policy.policy import Announce, Policy, Send, Take, save_policy
 
 LEARN = {
     "ppo": Hyperparameters(steps=400, envs=2, n_steps=64, batch_size=64, n_epochs=2, episode_customers=150),
@@ -20,6 +22,9 @@ LEARN["maskable-ppo"], LEARN["qr-dqn"] = LEARN["ppo"], LEARN["dqn"]
 EFFORT = Effort(
     warmup=50, warmup_per_server=4, averaging_interval=64, env_warmup=4_000, imitation_updates=250
 )
+
+SEARCH = """--scenario small-mixed --generations 2 --every 1 --population 6 --customers 2000 --warmup 100
+    --replications 2 --validation-customers 4000 --validation-warmup 100 --score-customers 0 --seed 3"""
 
 
 @pytest.fixture
@@ -49,3 +54,17 @@ def call(monkeypatch, capsys):
         return status, *capsys.readouterr()
 
     return called
+
+
+@pytest.fixture
+def own_router(monkeypatch, tmp_path):
+    """A folder of trained routers with one, searched for a moment; returns the folder of its search."""
+    monkeypatch.setattr(registry, "TRAINED", tmp_path / "trained")
+    start = registry.TRAINED / "mine" / "start.toml"
+    start.parent.mkdir(parents=True)
+    save_policy(Policy("start", (Take(order="fastest"), Send(weights="rate")), Announce()), start)
+    words = ["search", *SEARCH.split(), "--start", str(start), "--out", str(tmp_path / "run")]
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "agents", *words])
+    assert main(words) == 0
+    registry.shelve(tmp_path / "run", "mine")
+    return tmp_path / "run"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from agents.general import benchmark
 from agents.general.router import GeneralRouter, save, starting_weights
-from agents.report.general_page import by_system, general_section, share_above, total_above
+from agents.report.general_page import by_system, general_section
 from baselines.tune.race import Plan
 from pull_env.reporting.rows import read_rows
 
@@ -69,27 +68,3 @@ def test_a_missing_router_is_refused_before_anything_is_measured(args):
     with pytest.raises(ValueError, match="cannot be read"):
         benchmark.run(replace(args, router=args.router.with_name("none")))
     assert not args.out.exists()
-
-
-def test_differences_are_those_of_the_costs():
-    """Two systems, twice and half as dear as the rival: +25 % on average, and +10 % in all."""
-
-    def row(role, costs):
-        return {"role": role, "samples": {"cost": costs}, "stable": True}
-
-    systems_rows = [
-        {"general": row("general", [2.0, 2.0]), "tuned": row("tuned", [1.0, 1.0])},
-        {"general": row("general", [0.5, 0.5]), "tuned": row("tuned", [1.0, 1.0])},
-    ]
-    assert share_above(systems_rows, "tuned").mean == pytest.approx(25.0)
-    assert total_above(systems_rows, "tuned").mean == pytest.approx(25.0)
-    systems_rows[0]["general"]["samples"]["cost"] = [1.6, 1.8]
-    total = total_above(systems_rows, "tuned")
-    assert total.mean == pytest.approx(10.0)
-    assert np.allclose(total.samples, [5.0, 15.0])
-    systems_rows[1]["tuned"]["stable"] = False
-    assert share_above(systems_rows, "tuned").mean == pytest.approx(70.0)
-
-
-def test_without_rows_there_is_no_section():
-    assert general_section(()) == ""

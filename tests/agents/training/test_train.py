@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from agents.__main__ import VERBS
 from pull_env.reporting.rows import read_rows
 
 ROOT = Path(__file__).parents[3]
@@ -103,20 +102,3 @@ def test_a_model_that_is_not_there(call):
     status, _, refused = call("score", "nowhere")
     assert status == 2
     assert refused == "error: model is 'nowhere': it must be a folder with best.zip and config.json\n"
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_help(call, verb):
-    status, printed, _ = call(verb, "--help")
-    assert status == 0
-    assert f"python -m agents {verb}" in printed
-
-
-def test_verbs(call):
-    status, printed, _ = call("--help")
-    assert status == 0
-    assert all(verb in printed for verb in VERBS)
-    assert call()[0] == 2
-    status, _, refused = call("serach")
-    assert status == 2
-    assert "did you mean 'search'" in refused

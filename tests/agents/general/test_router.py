@@ -9,14 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents.general import train as generalise
-from agents.general.planner import short_run_cost, train
+from agents.general.planner import short_run_cost
 from agents.general.plans import LAST_STEPS, PLANS, PROTOCOLS, Plan
-from agents.general.random_systems import draw_system, draw_systems
+from agents.general.random_systems import draw_systems
 from agents.general.router import (
     GENERAL,
-    RECALL,
-    SHAPES,
     GeneralRouter,
     load,
     plan_preferences,
@@ -25,7 +22,6 @@ from agents.general.router import (
     starting_weights,
 )
 from agents.general.router import Args as GeneralArgs
-from agents.general.train import Args, Scale, moved
 from pull_env import Pool, Prices, Scenario, load_policy, load_scenario, simulate
 from pull_env.__main__ import main
 
@@ -114,30 +110,6 @@ def test_a_player_sees_its_own_pool_as_any_other_pool() -> None:
     assert np.array_equal(second[7 : 7 + each, :units], second[7 + each :, units:])
 
 
-def test_draws_keep_to_the_stated_distribution() -> None:
-    drawn = draw_systems(0, 400, "tests")
-    assert all(20 <= s.servers <= 2000 and 1 <= s.routers <= 50 and 1 <= len(s.pools) <= 4 for s in drawn)
-    assert all(0.5 <= s.nominal_load <= 0.97 and 0.005 <= s.prices.message <= 0.5 for s in drawn)
-    assert all(max(p.rate for p in s.pools) <= 10.0001 * min(p.rate for p in s.pools) for s in drawn)
-    assert all(s.capacity == pytest.approx(s.servers) for s in drawn)
-    changing = np.mean([any((s.arrivals, s.shares, s.faults, s.news)) for s in drawn])
-    assert abs(changing - 1 / 3) < 0.1
-    assert drawn == draw_systems(0, 400, "tests")
-    assert drawn[0] != draw_systems(0, 1)[0]
-    assert draw_systems(0, 3, "tests") == drawn[:3]
-
-
-def test_a_planner_learns_what_depends_on_the_price() -> None:
-    """Where messages cost much one plan is best, elsewhere another: both are found on systems not seen."""
-    systems = [draw_system(k) for k in range(300)]
-    costs = np.ones((len(systems), len(PLANS))) * 2.0
-    for k, scenario in enumerate(systems):
-        costs[k, 3 if scenario.prices.message > 0.05 else 17] = 1.0
-    fit = train(systems, costs, seed=0, held_out=60, steps=400)
-    assert fit.regret < 0.05 * np.log(2)
-    assert fit.held_out < 0.2 * np.log(2)
-
-
 def test_weights_are_read_as_they_were_saved(tmp_path: Path) -> None:
     router = GeneralRouter(random_player(2))
     save(router, tmp_path / "weights.safetensors")
@@ -150,57 +122,6 @@ def test_weights_are_read_as_they_were_saved(tmp_path: Path) -> None:
     save_file({"player.all": np.zeros(3, np.float32)}, tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="it must hold planner"):
         load(tmp_path / "other.safetensors")
-
-
-def test_moving_a_player_leaves_all_but_what_is_remembered() -> None:
-    begin = silent()
-    there = moved(begin, np.ones(SHAPES["player.each"][1]))
-    for name in SHAPES:
-        change = there.weights[name] - begin.weights[name]
-        expected = np.zeros(SHAPES[name])
-        if name == "player.each":
-            expected[RECALL] = 1.0
-        assert np.array_equal(change, expected)
-
-
-TINY = {
-    "systems": 4,
-    "held_out": 1,
-    "generations": 2,
-    "population": 4,
-    "batch": 24,
-    "validation_systems": 2,
-}
-
-
-def test_a_training_is_the_same_on_any_number_of_threads(
-    tmp_path: Path,
-) -> None:
-    scale = Scale((20, 40), ((5, 500, 500), (5, 2_000, 2_000)), planner_steps=20, worthwhile=0.0)
-    digests = []
-    for workers in (1, 2):
-        folder = tmp_path / str(workers)
-        assert generalise.run(Args(**TINY, workers=workers, out=folder, scale=scale)) == 0  # type: ignore[arg-type]
-        digests.append(json.loads((folder / "training.json").read_text())["weights_sha256"])
-        rows = [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
-        assert [row["generation"] for row in rows] == [0, 1, 2]
-        assert "validation" in rows[-1]
-        assert load(folder / "weights.safetensors").digest == digests[-1]
-    assert digests[0] == digests[1]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"systems": 1}, "systems is 1"),
-        ({"held_out": 1_500}, "held_out is 1500: it must be less than systems"),
-        ({"minutes": 0.0}, "minutes is 0.0"),
-        ({"generations": 0}, "generations is 0"),
-    ],
-)
-def test_arguments_that_cannot_be_are_refused(change: dict[str, int], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        generalise.check(Args(**change))  # type: ignore[arg-type]
 
 
 def test_the_committed_router_is_what_its_training_says() -> None:
