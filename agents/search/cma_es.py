@@ -209,7 +209,7 @@ def start_network(args: Args, scenario: Scenario) -> Policy:
         return start if start.network is not None else chain_network(start, scenario, args.hidden, args.seed)
     rules = list(rule_networks(scenario, args.hidden, args.seed))
     costs = candidate_costs(args, scenario, rules, spawn_seeds(args.seed, 1, "rules")[0])
-    best_rules = [rules[k] for k in np.argsort(costs)[:FINALISTS]]
+    best_rules = [rules[int(k)] for k in np.argsort(costs)[:FINALISTS]]
     finalists = [(rule, validate(args, scenario, rule)) for rule in best_rules]
     best = finalists[0]
     for rule in finalists[1:]:

@@ -40,5 +40,5 @@ def test_what_is_there_is_never_overwritten(own_router):
         registry.shelve(own_router, "mine")
     with pytest.raises(ValueError, match="must be the folder of a run"):
         registry.shelve(own_router / "nothing", "other")
-    with pytest.raises(ValueError, match="it must be one of mine"):
+    with pytest.raises(ValueError, match="name is 'yours': it must be mine"):
         load_trained("yours")
