@@ -151,8 +151,8 @@ class ControlEnv(SystemEnv[npt.NDArray[np.float32]]):
         )
         self.action_space = spaces.Box(-1.0, 1.0, (len(self.catalog) + 1,), np.float32)
         self.observation_space = spaces.Box(0.0, 1.0, (len(control_names(self.scenario)),), np.float32)
-        tick = self._build((*self.catalog, Recall()), state.KEEP_OBSERVATION | state.KEEP_MEMORY)
-        self._observed = RouterObservation(self.scenario, self.catalog, tick, with_state=False)
+        time_step = self._build((*self.catalog, Recall()), state.KEEP_OBSERVATION | state.KEEP_MEMORY)
+        self._observed = RouterObservation(self.scenario, self.catalog, time_step, with_state=False)
         self._accounts = ControlAccounts(self.scenario, self._observed)
         self._link()
 

@@ -173,8 +173,8 @@ class RouterEnv(CustomerEnv):
         self.action_space = spaces.Discrete(len(self.catalog))
         self.observation_space = observation_box(self.scenario, self.with_state)
         kept = state.KEEP_OBSERVATION | state.KEEP_MEMORY | (state.KEEP_QUEUE_INDEX if self.with_state else 0)
-        tick = self._build((*self.catalog, Recall()), kept)
-        self._observed = RouterObservation(self.scenario, self.catalog, tick, self.with_state)
+        time_step = self._build((*self.catalog, Recall()), kept)
+        self._observed = RouterObservation(self.scenario, self.catalog, time_step, self.with_state)
         self._link()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:

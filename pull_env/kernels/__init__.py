@@ -34,8 +34,8 @@ A kernel knows a system by one integer, its handle; from it, it reaches every ar
 
     pool_of(system, j).busy += 1        reads head.pools, goes to record j, and writes the array
 
-Python keeps the arrays alive: `Arrays` (`pull_env.simulation.kernel_data.state_arrays`) owns them and writes
-their addresses to the head (`Arrays.link`); a `Simulator` owns its `Arrays`. An address is valid only while
-its array exists, so whoever replaces an array must link again. Other records are reached the same way: a VIEW
-(what an env observes), a NETWORK, a BATCH of envs; `pull_env.envs` and `pull_env.simulation` own theirs.
+Python keeps the arrays alive: `StateArrays` (`pull_env.simulation.kernel_data.state_arrays`) owns them and
+writes their addresses to the head; a `Simulator` owns its `StateArrays`. An address is valid only while its
+array exists, so whoever replaces an array must link again. All records that hold addresses work like this: a
+VIEW (what an env observes), a NETWORK, a BATCH of envs; see `kernel_data.linked_record.LinkedRecord`.
 """

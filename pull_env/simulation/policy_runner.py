@@ -43,8 +43,8 @@ class PolicyRunner:
         self._chain = encode(policy.steps, scenario)
         self._network = None if policy.network is None else CompiledNetwork(policy.network)
         if self._network is not None:
-            tick = float(self.simulator.arrays.head["time_step"][0])
-            self._observed = RouterObservation(scenario, policy.steps, tick, with_state=False)
+            time_step = float(self.simulator.arrays.head["time_step"][0])
+            self._observed = RouterObservation(scenario, policy.steps, time_step, with_state=False)
 
     def reset(self, seed: int, episode: int = 0) -> None:
         """Restart from an empty system, on the streams of `seed` and `episode`."""

@@ -189,7 +189,7 @@ class Simulator:
             grow_cells(arrays, left)
             arrays.head["fed"] = 0
             arrays.link_fed()
-        return max(left, 1)  # the customer at hand, even if nobody follows
+        return max(left, 1)  # the current customer, even if none follows
 
     def _check_events(self) -> None:
         """Raise if there was no room for an event."""

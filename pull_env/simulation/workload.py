@@ -128,8 +128,8 @@ def feed(scenario: Scenario, sizes: Sizes | None, sequence: np.random.SeedSequen
         block, recorded = scenario.arrivals.block, scaled_trace(scenario)
         source = TraceSource(*recorded) if block is None else BlockBootstrap(*recorded, block, arrivals)
     else:
-        law = scenario.service or Exponential()
-        source = RandomSource(arrival_process(scenario, arrivals), sizes or law.draw, service)
+        sizes = sizes or (scenario.service or Exponential()).draw
+        source = RandomSource(arrival_process(scenario, arrivals), sizes, service)
     return SourceFeed(source, router_choice(scenario, routers))
 
 

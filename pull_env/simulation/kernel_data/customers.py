@@ -21,7 +21,7 @@ class Customers(NamedTuple):
 
     gaps: Floats  # (customers,) times since the previous arrival
     sizes: Floats  # (customers,) service requirements, of mean 1
-    routers: npt.NDArray[np.int32] | None = None  # (customers,) whom they ask; None: by the scenario's shares
+    routers: npt.NDArray[np.int32] | None = None  # (customers,) that they ask; None: by the scenario's shares
     phases: Floats | None = None  # (customers,) of the arrival process, in [0, 1]; None: it has only one
 
 

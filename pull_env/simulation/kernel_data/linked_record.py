@@ -17,7 +17,7 @@ class LinkedRecord:
     """A record of numpy, and the arrays beside it whose addresses it holds.
 
     It keeps those arrays alive. Copies and unpickled objects write their own addresses, so that they go on
-    where the original was. A drawing in `pull_env/kernels/__init__.py` shows who refers to whom.
+    where the original was. See the drawing in `pull_env/kernels/__init__.py`.
 
     Attributes:
         record: (1,) of a record type of the kernels.

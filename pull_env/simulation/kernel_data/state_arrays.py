@@ -89,7 +89,7 @@ class StateArrays(LinkedRecord):
     events: Array  # (cells,) EVENT  what they are, the free ones linked
     gaps: Array  # (F,) float64  gaps between the next arrivals
     sizes: Array  # (F,) float64  their service requirements, mean 1
-    fed_routers: Array  # (F,) int32  whom they ask; -1: drawn by the routers' shares
+    fed_routers: Array  # (F,) int32  that they ask; -1: drawn by the routers' shares
     fed_phases: Array  # (F,) float64  phases of the arrival process, in [0, 1]
     room: Array | None = None  # (bytes,) uint8  memory of the small arrays, once they are gathered
 
@@ -207,8 +207,8 @@ class StateArrays(LinkedRecord):
                 yield None, name, value
 
     def _get(self, owner: str | None, name: str) -> Array:
-        found: Array = getattr(self if owner is None else getattr(self, owner), name)
-        return found
+        array: Array = getattr(self if owner is None else getattr(self, owner), name)
+        return array
 
     def _set(self, owner: str | None, name: str, array: Array | None) -> None:
         setattr(self if owner is None else getattr(self, owner), name, array)

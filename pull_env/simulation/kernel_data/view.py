@@ -90,7 +90,9 @@ class Constants:
 
     @classmethod
     @lru_cache(maxsize=8)
-    def of(cls, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> Constants:
+    def of(
+        cls, scenario: Scenario, catalog: tuple[Step, ...], time_step: float, with_state: bool
+    ) -> Constants:
         """Return the constants of an env; for the arguments see `RouterObservation`."""
         chains = encode(tuple(part for step in catalog for part in with_fallback(step)), scenario)
         conditional, ends = conditional_actions(catalog, len(scenario.pools))
@@ -99,8 +101,8 @@ class Constants:
         return cls(
             chains=chains.reshape(len(catalog), observe.CHAIN_STEPS),
             conditional=conditional,
-            nominal_gaps=nominal_gaps(scenario, tick),
-            pool_scalings=pool_scalings(scenario, tick, ends),
+            nominal_gaps=nominal_gaps(scenario, time_step),
+            pool_scalings=pool_scalings(scenario, time_step, ends),
             observation=constant_entries(scenario, with_state),
             mask=mask,
         )
@@ -124,12 +126,12 @@ def conditional_actions(catalog: tuple[Step, ...], pools: int) -> tuple[Array, l
     return np.array(rows, observe.CONDITIONAL_ACTION), ends[:-1]
 
 
-def pool_scalings(scenario: Scenario, tick: float, ends: list[int]) -> Array:
+def pool_scalings(scenario: Scenario, time_step: float, ends: list[int]) -> Array:
     """Return by what each pool's entries are scaled, (J,) POOL_SCALING."""
     service = mean_service_time(scenario)
     rows = zip(scenario.pools, [0, *ends], ends, strict=False)
     return np.array(
-        [(1.0, pool.rate * service, service / tick, service, first, end) for pool, first, end in rows],
+        [(1.0, pool.rate * service, service / time_step, service, first, end) for pool, first, end in rows],
         observe.POOL_SCALING,
     )
 
@@ -183,19 +185,21 @@ class RouterObservation(ObservationArrays):
 
     linked = (*ObservationArrays.linked, "chains", "conditional", "nominal_gaps", "pool_scalings")
 
-    def __init__(self, scenario: Scenario, catalog: tuple[Step, ...], tick: float, with_state: bool) -> None:
+    def __init__(
+        self, scenario: Scenario, catalog: tuple[Step, ...], time_step: float, with_state: bool
+    ) -> None:
         """Allocate, and store the constants.
 
         Args:
             scenario: The system.
             catalog: What the A actions mean.
-            tick: Time units per tick of the system's clock.
+            time_step: Time units per tick of the system's clock.
             with_state: Whether the observation ends with the state.
 
         Raises:
             PolicyError: A step names a pool that the scenario does not have.
         """
-        constants = Constants.of(scenario, catalog, tick, with_state)
+        constants = Constants.of(scenario, catalog, time_step, with_state)
         self.chains, self.conditional = constants.chains, constants.conditional
         self.nominal_gaps, self.pool_scalings = constants.nominal_gaps, constants.pool_scalings
         super().__init__(scenario, constants.observation.size, len(catalog))
@@ -217,8 +221,10 @@ class RouterObservation(ObservationArrays):
         self._write_addresses(ObservationArrays.linked)  # the constants stay where they are
 
 
-def nominal_gaps(scenario: Scenario, tick: float) -> npt.NDArray[np.float64]:
+def nominal_gaps(scenario: Scenario, time_step: float) -> npt.NDArray[np.float64]:
     """Return the mean gap in ticks between a router's arrivals, (R,); inf if none."""
-    rates: npt.NDArray[np.float64] = np.array(scenario.router_shares) * (scenario.total_arrival_rate * tick)
+    rates: npt.NDArray[np.float64] = np.array(scenario.router_shares) * (
+        scenario.total_arrival_rate * time_step
+    )
     with np.errstate(divide="ignore"):
         return 1.0 / rates
