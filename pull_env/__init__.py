@@ -103,10 +103,10 @@ def __getattr__(name: str) -> Any:
         return import_module("pull_env.theory")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
-    from difflib import get_close_matches
+    from pull_env.scenario.validation import nearest
 
-    near = get_close_matches(name, __all__, 1)
-    hint = f": did you mean {near[0]!r}?" if near else ""
+    near = nearest(name, __all__)
+    hint = f": did you mean {near!r}?" if near else ""
     raise AttributeError(f"module 'pull_env' has no attribute {name!r}{hint}")
 
 

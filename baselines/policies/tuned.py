@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from pull_env.policy.policy import Policy, load_policy
+from pull_env.scenario.files import read_toml
 from pull_env.scenario.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 TUNED = Path(__file__).with_name("tuned_presets")
 
@@ -31,7 +26,7 @@ def tuned(scenario: Scenario) -> Policy | None:
     if scenario.name not in tuned_names():
         return None
     path = TUNED / f"{scenario.name}.toml"
-    about = tomllib.loads(path.read_text(encoding="utf-8"))["about"]
+    about = read_toml(path, ValueError)["about"]
     return load_policy(path) if about["scenario"]["sha256"] == scenario.digest else None
 
 

@@ -13,7 +13,6 @@ import hashlib
 import json
 import math
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,11 +41,7 @@ from pull_env.policy.steps import (
     totals,
 )
 from pull_env.policy.steps import check_policy as check
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from pull_env.scenario.files import read_toml
 
 if TYPE_CHECKING:
     from pull_env.scenario.scenario import Scenario
@@ -237,12 +232,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     Raises:
         PolicyError: The file is missing, is not TOML, or declares no policy.
     """
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise PolicyError(f"policy file {os.fspath(path)!r} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PolicyError(f"policy file {os.fspath(path)!r} is not valid TOML: {error}") from None
+    content = read_toml(Path(path), PolicyError, "policy file")
     content.pop("about", None)
     if "network" in content:
         content["network"] = read_network(content["network"], Path(path).parent)

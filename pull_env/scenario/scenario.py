@@ -9,22 +9,16 @@ import hashlib
 import json
 import math
 import os
-import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pull_env.scenario.arrivals import ARRIVALS, Arrivals, Bursts, HotRouter, Renewal, Trace, arrivals_of
+from pull_env.scenario.arrivals import ARRIVALS, Arrivals, Bursts, HotRouter, Trace, arrivals_of
 from pull_env.scenario.faults import Faults, News, faults_of
-from pull_env.scenario.laws import Empirical, Exponential, Law, expect_law, law_of
-from pull_env.scenario.validation import ScenarioError, assign, one_of
+from pull_env.scenario.files import read_scenario, scenario_names, scenario_path, traced_names
+from pull_env.scenario.laws import Exponential, Law, expect_law, law_of
+from pull_env.scenario.validation import ScenarioError, assign
 from pull_env.scenario.validation import check_scenario as check
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = [
     "Pool",
@@ -38,8 +32,6 @@ __all__ = [
     "traced_names",
 ]
 
-PRESETS = Path(__file__).with_name("presets")
-TRACED = PRESETS / "traced"  # those that replay a trace of the user's
 SHARES_TOLERANCE = 1e-9
 
 
@@ -259,16 +251,6 @@ class Scenario:
         return cls(**values)
 
 
-def scenario_names() -> tuple[str, ...]:
-    """Return the names of the presets that need nothing else, in alphabetical order."""
-    return tuple(sorted(path.stem for path in PRESETS.glob("*.toml")))
-
-
-def traced_names() -> tuple[str, ...]:
-    """Return the names of the presets that replay a trace, which the user names, in alphabetical order."""
-    return tuple(sorted(path.stem for path in TRACED.glob("*.toml")))
-
-
 def load_scenario(name_or_path: str, trace: str | os.PathLike[str] | None = None) -> Scenario:
     """Return a preset, or the scenario in a TOML file.
 
@@ -281,21 +263,17 @@ def load_scenario(name_or_path: str, trace: str | os.PathLike[str] | None = None
     Raises:
         ScenarioError: If there is no such preset or file, or the file does not hold a valid scenario.
     """
-    names = scenario_names() + traced_names()
     if trace is None and name_or_path in traced_names():
         raise ScenarioError(
             f"{name_or_path} replays a trace of yours: name it, by load_scenario({name_or_path!r}, "
             "trace=PATH), or by --trace PATH on the command line"
         )
-    if name_or_path in names:
-        folder = PRESETS if name_or_path in scenario_names() else TRACED
-        return _load_file(folder / f"{name_or_path}.toml", trace)
-    path = Path(name_or_path)
-    if path.suffix == ".toml" or len(path.parts) > 1 or path.is_file():
-        return _load_file(path, trace)
-    raise ScenarioError(
-        f"{name_or_path!r} is not a known scenario: {one_of(name_or_path, names)}, or a path to a TOML file"
-    )
+    path = scenario_path(name_or_path)
+    table = read_scenario(path, trace)
+    try:
+        return Scenario.from_dict(table)
+    except ScenarioError as error:
+        raise ScenarioError(f"{path}: {error}") from None
 
 
 ScenarioLike = Scenario | str | os.PathLike[str] | Mapping[str, Any]
@@ -316,44 +294,6 @@ def as_scenario(source: ScenarioLike) -> Scenario:
     raise check.refusal(
         "scenario", source, "a Scenario, a preset's name, a path to a TOML file, or a mapping"
     )
-
-
-def _load_file(path: Path, trace: str | os.PathLike[str] | None) -> Scenario:
-    try:
-        data = {"name": path.stem, **tomllib.loads(path.read_text("utf-8-sig"))}
-        if trace is not None and _replays(data):  # from where the user is, not the file
-            data["arrivals"] = {**data["arrivals"], "trace": os.path.abspath(trace)}
-        elif trace is not None:
-            raise check.refusal("trace", os.fspath(trace), "left out: the scenario replays none")
-        return _resolved(Scenario.from_dict(data), path.parent)
-    except OSError as error:
-        raise ScenarioError(f"{path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path} is not valid TOML: {error}") from None
-    except ScenarioError as error:
-        raise ScenarioError(f"{path}: {error}") from None
-
-
-def _replays(data: Mapping[str, Any]) -> bool:
-    arrivals = data.get("arrivals")
-    return isinstance(arrivals, Mapping) and "kind" not in arrivals
-
-
-def _resolved(scenario: Scenario, folder: Path) -> Scenario:
-    """Return the scenario of a file, with the paths in it taken from its folder."""
-
-    def whole(path: str) -> str:
-        return str((folder / path).resolve())
-
-    def law(given: Any) -> Any:
-        return replace(given, file=whole(given.file)) if isinstance(given, Empirical) else given
-
-    arrivals = scenario.arrivals
-    if isinstance(arrivals, Trace):
-        arrivals = replace(arrivals, trace=whole(arrivals.trace))
-    elif isinstance(arrivals, Renewal):
-        arrivals = replace(arrivals, gaps=law(arrivals.gaps))
-    return replace(scenario, arrivals=arrivals, service=law(scenario.service))
 
 
 def _json_object(items: list[tuple[str, Any]]) -> dict[str, Any]:

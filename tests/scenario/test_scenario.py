@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pull_env import Faults, News
-from pull_env.scenario import scenario as module
+from pull_env.scenario import files
 from pull_env.scenario.arrivals import Batches, Bursts, HotRouter
 from pull_env.scenario.laws import Pareto
 from pull_env.scenario.scenario import (
@@ -106,7 +106,7 @@ def test_a_preset_has_the_numbers_of_the_table(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_a_preset_says_what_it_tests(name: str) -> None:
-    assert (module.PRESETS / f"{name}.toml").read_text().startswith("# ")
+    assert (files.PRESETS / f"{name}.toml").read_text().startswith("# ")
 
 
 @pytest.mark.parametrize(

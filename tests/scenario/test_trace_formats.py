@@ -146,7 +146,8 @@ def test_the_command_line_tells_what_was_skipped(tmp_path, capsys):
     )
     assert main(["simulate", str(tmp_path / "some.toml"), "pull"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "that were skipped: 1." in out
+    assert "customers.csv: 1." in out
+    assert "Skipped rows of" in out
     assert "trace customers.csv, replayed once" in out
 
 
