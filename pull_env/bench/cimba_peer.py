@@ -1,4 +1,7 @@
-"""The shorter of two queues in Cimba, whose compiler reads the annotations of a module's classes."""
+"""The shorter of two queues in Cimba.
+
+Its compiler reads the annotations of a module's classes.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ class Router(cb.Model):
 
 
 def mean_response(rates: list[float], arrival_rate: float, customers: int, margin: int, seed: int) -> float:
-    """Return the mean response while `customers` arrive on average, without `margin` at the ends."""
+    """Return the mean response while `customers` arrive on average.
+
+    `margin` of them at either end are not counted.
+    """
     router = Router()
     router.gap = 1 / arrival_rate
     servers = []

@@ -1,8 +1,8 @@
-"""Other simulators on the same system: the shorter of two random queues, each in its manual's style.
+"""Other simulators of the same system: the shorter of two random queues.
 
-A peer returns the mean response, so that a test can check that it simulates what `simulate` does. None has
-routers: without messages from servers, R routers do what one does. Each timing is a process of its own,
-since Cimba must be loaded before Numba has compiled anything:
+Each is written in the style of its manual, and returns the mean response, so that a test can check that it
+simulates what `simulate` does. None has routers: without messages from servers, R routers do what one does.
+Each timing is a process of its own, since Cimba must be loaded before Numba has compiled anything:
 
     python -m pull_env.bench.peers NAME CUSTOMERS MARGIN SEED
 """
@@ -67,7 +67,7 @@ def simpy(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
 
 
 def ciw(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
-    """Return the mean response: one node per server, behind one that routes in no time."""
+    """Return the mean response: a node per server, behind one that routes in no time."""
     library: Any = import_module("ciw")
     rates = rates_of(scenario)
     distributions, leave = library.dists, library.routing.Leave
@@ -95,7 +95,7 @@ def ciw(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
 
 
 def cimba(scenario: Scenario, customers: int, margin: int, seed: int) -> float:
-    """Return the mean response: one process and one store per server; `customers` on average."""
+    """Return the mean response: a process and a store per server."""
     return import_module("pull_env.bench.cimba_peer").mean_response(  # type: ignore[no-any-return]
         rates_of(scenario), scenario.total_arrival_rate, customers, margin, seed
     )
@@ -114,7 +114,7 @@ def installed() -> list[str]:
 
 
 def time_peer(name: str, customers: int, margin: int, seed: int) -> tuple[float, float]:
-    """Simulate by a peer, in a process of its own; return the mean response, and the seconds.
+    """Simulate by a peer in a new process; return the mean response and seconds.
 
     Args:
         name: Of the peer.
@@ -128,7 +128,7 @@ def time_peer(name: str, customers: int, margin: int, seed: int) -> tuple[float,
 
 
 def compare(policy: Policy, seconds: float, timings: int) -> Iterator[Measurement]:
-    """Yield the customers per second of this simulator and the peers, timed in turns, one thread.
+    """Yield the customers per second of this simulator and its peers, in turns.
 
     Args:
         policy: The shorter of two queues.

@@ -1,4 +1,4 @@
-"""What is measured from outside a process, start-up time and peak memory; and the bytes of the arrays."""
+"""Start-up time and peak memory of a process, and the bytes of the arrays."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run_python(words: tuple[str, ...], text: str = "", cache: str | None = None)
 def simulate_in_child(
     scenario: Scenario, policy: Policy, customers: int, warmup: int, cache: str | None = None
 ) -> tuple[float, int | None]:
-    """Simulate in a process of its own; return its seconds and its peak of memory in bytes, if known."""
+    """Simulate in a new process; return its seconds and its peak memory in bytes."""
     content = {"scenario": scenario.to_dict(), "policy": policy.to_dict()}
     run = json.dumps({**content, "customers": customers, "warmup": warmup})
     seconds, printed = run_python(("-c", CHILD), run, cache)
@@ -79,7 +79,7 @@ def simulate_in_child(
 
 
 def starts(policy: Policy, timings: int) -> Iterator[Measurement]:
-    """Yield the seconds of Python alone, `import pull_env`, a first result with compiled kernels."""
+    """Yield the seconds of Python alone, of the import, of a first result."""
     for name, code in (("Python alone", "pass"), ("import pull_env", "import pull_env")):
         yield Measurement("starts", name, "s", tuple(run_python(("-c", code))[0] for _ in range(timings)))
     scenario, name = system(100), f"first result, {FIRST_CUSTOMERS:,} customers"
@@ -88,7 +88,7 @@ def starts(policy: Policy, timings: int) -> Iterator[Measurement]:
 
 
 def cold_start(policy: Policy) -> Iterator[Measurement]:
-    """Yield the seconds of the same result before any kernel is compiled: once, as it takes long."""
+    """Yield the seconds of the same result, once, before any kernel is compiled."""
     scenario, name = system(100), f"first result, {FIRST_CUSTOMERS:,} customers, no kernel compiled"
     with tempfile.TemporaryDirectory() as folder:
         seconds, _ = simulate_in_child(scenario, policy, FIRST_CUSTOMERS, 0, cache=folder)
@@ -106,7 +106,7 @@ def memory(policy: Policy) -> Iterator[Measurement]:
 
 
 def footprint(policy: Policy) -> Iterator[Measurement]:
-    """Yield the bytes of arrays per server, and per slot: a pair of a router and a server.
+    """Yield the bytes of arrays per server, and per pair of a router and a server.
 
     The arrays take a + b n + c R n bytes: differences of sizes give b and c.
     """

@@ -1,4 +1,4 @@
-"""Tables, rows and picture of a benchmark: medians of the timings, and their ranges."""
+"""Tables, rows and picture of a benchmark: medians of timings, their ranges."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def speed_row(measurement: Measurement, *, command: str) -> dict[str, Any]:
 
 
 def draw(measurements: Sequence[Measurement], path: Path) -> None:
-    """Draw times per customer by servers, and speed by threads; write the picture to `path`."""
+    """Draw time per customer by servers, and speed by threads, to `path`."""
     sizes = [m for m in measurements if m.kind == "policies"]
     cores = [m for m in measurements if m.kind == "cores"]
     names = list(dict.fromkeys(m.name for m in sizes))

@@ -1,4 +1,4 @@
-"""The benchmark: its plan, its loop, and its files, which are written at the end or not at all."""
+"""The benchmark: its plan, its loop, and its files, written at the end."""
 
 from __future__ import annotations
 

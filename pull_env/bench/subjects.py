@@ -1,4 +1,4 @@
-"""What is measured within this process: customers per second, env steps per second.
+"""What is measured in this process: customers and env steps per second.
 
 Actions of envs are drawn at random from the catalog: two thirds of them probe up to eight servers. What a
 step costs depends on the action, so that batches are also timed with one kind of action only.
@@ -43,7 +43,7 @@ def system(n: int, routers: int = 10) -> Scenario:
 
 
 class WarmRun:
-    """A running simulator after its warm-up: calling it simulates `customers` more customers.
+    """A simulator after its warm-up; a call simulates `customers` more customers.
 
     Attributes:
         customers: So many take about a tenth of a timing.
@@ -87,7 +87,7 @@ def customers(
 
 
 def by_cores(n: int, policy: Policy, cores: tuple[int, ...], seconds: float) -> Iterator[Measurement]:
-    """Yield the customers per second of `threads` simulators side by side, for each of `cores`."""
+    """Yield the customers per second of several simulators, a thread each."""
     scenario = system(n)
     runs = [WarmRun(scenario, policy, seconds, episode) for episode in range(max(cores))]
     count, warmup = runs[0].customers, runs[0].warmup
@@ -146,7 +146,7 @@ def two_speeds(n: int) -> Scenario:
 
 
 def one(env: Any, seconds: float) -> tuple[float, ...]:
-    """Return the steps per second of a single env, resets at the ends of episodes included."""
+    """Return the steps per second of a single env, resets included."""
     actions = np.random.default_rng(0).integers(env.action_space.n, size=ACTIONS).tolist()
 
     def block() -> None:
@@ -191,7 +191,7 @@ def no_op(seconds: float) -> Iterator[Measurement]:
 
 
 def singles(n: int, seconds: float) -> Iterator[Measurement]:
-    """Yield the steps per second of one env, and of 256 that Gymnasium steps one by one."""
+    """Yield the steps per second of one env, and of 256 in a `SyncVectorEnv`."""
     scenario = two_speeds(n)
     made = gymnasium.make(ID, scenario=scenario)
     for name, env in (("one, unwrapped", RouterEnv(scenario)), ("one, gymnasium.make", made)):
@@ -208,7 +208,7 @@ def vector(n: int, num_envs: int, threads: int, seconds: float) -> Iterator[Meas
 
 
 def by_kind(n: int, seconds: float) -> Iterator[Measurement]:
-    """Yield the steps per second of a batch whose actions are all of one kind, one thread."""
+    """Yield the steps per second of a batch, all actions of one kind."""
     scenario = two_speeds(n)
     for kind, actions in kinds(RouterEnv(scenario).catalog).items():
         rates = many(RouterVectorEnv(MANY, scenario=scenario, workers=1), seconds, actions)

@@ -1,4 +1,4 @@
-"""An image to draw on: rectangles, frames, lines, grids of cells, and text in a bitmap font of Pillow."""
+"""An image to draw on: rectangles, frames, lines, grids of cells, and text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Canvas:
         self._draw.line((start, end), colour, thickness)
 
     def grid(self, x: int, y: int, colours: Pixels, pitch: int, gap: int) -> None:
-        """Draw square cells of `colours`, (rows, columns, 3), `pitch` apart, with gaps of `gap`."""
+        """Draw square cells of `colours`, (rows, columns, 3), with gaps between."""
         rows, columns, _ = colours.shape
         cells = np.full((rows, pitch, columns, pitch, 3), self._background, np.uint8)
         cells[:, : pitch - gap, :, : pitch - gap] = colours[:, None, :, None]

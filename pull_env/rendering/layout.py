@@ -40,7 +40,7 @@ class Layout:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        """Choose the largest cells with which all pools fit, then the fewest servers per cell."""
+        """Choose the largest cells that fit, then the fewest servers per cell."""
         sizes = np.array([pool.size for pool in scenario.pools])
         room = max(POOLS_HEIGHT, LEAST_POOL * sizes.size)
         shared = [(size, PITCHES[-1]) for size in ROUND_NUMBERS[1:]]
@@ -65,7 +65,9 @@ class Layout:
 
 
 def grouped(values: Integers, size: int) -> tuple[Integers, npt.NDArray[np.intp]]:
-    """Put values into groups of `size`, sorted if that is above 1; the last may be smaller.
+    """Put values into groups of `size`, the last of which may be smaller.
+
+    Groups of more than one value are made in ascending order.
 
     Returns:
         The median of each group, (groups,), and the group of each value, in the shape of `values`.

@@ -1,4 +1,4 @@
-"""The picture in pixels: routers and their messages, pools of servers, the last customer."""
+"""The picture in pixels: routers with messages, servers, the last customer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ FIRST_POOL, LAST_POOL = (186, 236, 218), (0, 128, 96)  # of messages; other pool
 
 
 def rgb_array(simulator: Simulator) -> Pixels:
-    """Return a picture of a simulator, (height, 960, 3) uint8; the height depends on the scenario only.
+    """Return a picture of a simulator, (height, 960, 3) uint8.
+
+    The height depends on the scenario only.
 
     Bars show the messages that routers hold, stacked by pool; cells are servers, coloured by queue length,
     grey while they accept nothing. The router and the server of the last customer have blue frames, the
@@ -128,7 +130,7 @@ def _draw_pool(canvas: Canvas, snapshot: Snapshot, layout: Layout, pool: int) ->
 def _draw_last_customer(
     canvas: Canvas, snapshot: Snapshot, layout: Layout, bar: int, cells: Integers
 ) -> None:
-    """Frame the router, the servers it probed and the one it chose; join them by lines.
+    """Frame the router, the servers it probed and chose; join them by lines.
 
     Args:
         canvas: Where to draw.

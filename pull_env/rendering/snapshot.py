@@ -1,4 +1,4 @@
-"""What pictures show of a simulator: queues, messages, the last customer, the run so far."""
+"""What pictures show: queues, messages, the last customer, the run so far."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def format_mean(value: float, form: str) -> str:
 
 
 class Snapshot:
-    """A simulator between two customers; its arrays are the simulator's own, not copies.
+    """A simulator between two customers; its arrays are views, not copies.
 
     Attributes:
         scenario: The system.
@@ -82,7 +82,7 @@ class Snapshot:
         return int(np.searchsorted(self.starts, server, side="right")) - 1
 
     def last_customer(self) -> str:
-        """Describe the last customer in a sentence: its router, the servers probed, its server."""
+        """Describe the last customer: its router, the servers probed, its server."""
         if self.placed == 0:
             return "no customer has arrived yet"
         if self.probed.size == self.scenario.servers:

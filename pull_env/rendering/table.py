@@ -17,7 +17,7 @@ EACH_ROUTER = 12  # up to so many routers get a line each; of more, a histogram 
 
 
 def ansi(simulator: Simulator) -> str:
-    """Return a text: the run so far, the last customer, pools by queue, routers by messages.
+    """Return a text: run so far, last customer, pools by queue, routers by messages.
 
     Args:
         simulator: One that was reset; it is not changed.
@@ -37,7 +37,7 @@ def ansi(simulator: Simulator) -> str:
 
 
 def _pools(snapshot: Snapshot) -> Table:
-    """Return a row per pool: its servers, and how many have each queue length or are closed."""
+    """Return a row per pool: how many servers have each queue length or are closed."""
     closes = snapshot.scenario.faults is not None and snapshot.scenario.faults.blocks
     table = _table("pool", "servers", "rate", "buffer", "customers", *_levels("queue"), *["closed"] * closes)
     for j, pool in enumerate(snapshot.scenario.pools):
