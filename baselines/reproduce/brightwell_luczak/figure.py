@@ -15,9 +15,9 @@ from pull_env.simulation.statistics import Estimate, nan_estimate
 CAPTION = (
     "Equal servers of rate 1, load 1 - n^-alpha, each customer at the shortest of d = floor(n^beta) queues; "
     "seed {seed}. Points: filled from an empty system, hollow from long queues (the largest n: from below "
-    "and above the limit); bars are intervals of 95 % (on a logarithm down to a quarter of the mean at "
-    "most), none drawn where none was seen. Lines: the limit at the same load and d; grey: the bound 1 - 2 "
-    "n^(-alpha + (k-1) beta). Times are without that to work off an excess."
+    "and above the limit); bars are 95 % intervals (on a logarithmic axis at most down to a quarter of the "
+    "mean), none where no longer queue was seen. Lines: the limit at the same load and d; grey: the bound "
+    "1 - 2 n^(-alpha + (k-1) beta). Times are without that to work off an excess."
 )
 HOLLOW = {"empty": False, "below": False, "long queues": True, "above": True}
 
@@ -51,8 +51,8 @@ def _regimes(rows: Sequence[Row]) -> list[tuple[float, float]]:
 
 
 def _of(rows: Sequence[Row], regime: tuple[float, float]) -> list[Row]:
-    found = [row for row in rows if (row["point"]["alpha"], row["point"]["beta"]) == regime]
-    return sorted(found, key=lambda row: int(row["point"]["n"]))
+    selected = [row for row in rows if (row["point"]["alpha"], row["point"]["beta"]) == regime]
+    return sorted(selected, key=lambda row: int(row["point"]["n"]))
 
 
 def _against_n(
@@ -63,11 +63,10 @@ def _against_n(
     label_axes(axes, name, "servers n", name)
     for style, regime in enumerate(_regimes(rows)):
         for start, hollow in HOLLOW.items():
-            found = [row for row in _of(rows, regime) if row["point"]["start"] == start]
+            selected = [row for row in _of(rows, regime) if row["point"]["start"] == start]
             label = f"alpha {regime[0]:g}, beta {regime[1]:g}" if start == "empty" else "_"
-            draw_estimates(
-                axes, [row["point"]["n"] for row in found], [of(row) for row in found], label, style, hollow
-            )
+            n, estimates = [row["point"]["n"] for row in selected], [of(row) for row in selected]
+            draw_estimates(axes, n, estimates, label, style, hollow)
         if limit is not None:
             by_n = {row["point"]["n"]: row["extra"][limit] for row in _of(rows, regime)}
             draw_line(axes, list(by_n), list(by_n.values()), style)
@@ -83,14 +82,14 @@ def _paths(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw customers per server over time from both starts, at the largest n."""
     label_axes(
         axes,
-        "the way to equilibrium, largest n from empty and from long queues",
+        "convergence to equilibrium, largest n from empty and from long queues",
         "time / (k d^(k-1) log n)",
-        "customers a server / limit",
+        "customers per server / limit",
     )
     for style, regime in enumerate(_regimes(rows)):
         for start in ("empty", "long queues"):
-            found = [row for row in _of(rows, regime) if row["point"]["start"] == start]
-            for row in found[-1:]:
+            selected = [row for row in _of(rows, regime) if row["point"]["start"] == start]
+            for row in selected[-1:]:
                 path, extra = row["extra"]["path"], row["extra"]
                 times = [step[0] / extra["time scale"] for step in path]
                 label = f"alpha {regime[0]:g}, beta {regime[1]:g}, n = {row['point']['n']:,}"

@@ -10,17 +10,18 @@ from baselines.reproduce.common.study import Row, Section, value
 from pull_env.reporting.describe import plus_minus
 from pull_env.simulation.statistics import Estimate, from_error
 
-FEW = 0.01  # longer queues expected in the limit, of all n, below which none should be seen
+FEW = 0.01  # expected number of longer queues in the limit, below which none should be seen
 RARELY = 0.05  # share of snapshots with a longer queue
 SETTING = (
-    "Equal servers of rate 1, load 1 - n^-alpha, d = floor(n^beta) servers asked without replacement "
-    "(power-of-d). Starts: an empty system; long queues, which blind sending makes before the policy takes "
-    "over, until there are 1.3 times the customers of the limit. 8 replications, of a million servers 2. "
+    "Equal servers of rate 1, load 1 - n^-alpha, d = floor(n^beta) servers probed without "
+    "replacement (power-of-d). Starts: an empty system; long queues, made by random sending before the "
+    "policy starts, until there are 1.3 times the customers of the limit. 8 replications; 2 for a million "
+    "servers. "
 )
 MILLION = 1_000_000
 AT_REST = (
-    "Where k = 1 hardly a customer waits, and a million servers come to rest in a few service times: they "
-    "start empty, for 8 of them, and 4 more count. "
+    "Where k = 1 hardly any customer waits, and a million servers reach equilibrium in a few service times: "
+    "they start empty, warm up for 8 of them, and 4 more count. "
 )
 
 
@@ -38,12 +39,12 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 
 def ladders(rows: Sequence[Row], starts: Sequence[str]) -> dict[tuple[float, float, str], list[Row]]:
     """Return the rows of some starts by alpha, beta and start, each by n."""
-    found: dict[tuple[float, float, str], list[Row]] = {}
+    groups: dict[tuple[float, float, str], list[Row]] = {}
     for row in sorted(rows, key=lambda row: row["point"]["n"]):
         at = row["point"]
         if at["start"] in starts:
-            found.setdefault((at["alpha"], at["beta"], at["start"]), []).append(row)
-    return found
+            groups.setdefault((at["alpha"], at["beta"], at["start"]), []).append(row)
+    return groups
 
 
 def ratio(row: Row) -> Estimate:
@@ -90,22 +91,22 @@ def at(row: Row, n: int, start: str) -> bool:
 
 
 def _one_length(rows: Sequence[Row]) -> Section:
-    told = [row for row in rows if row["extra"]["bound"] > 0.0]
+    bounded = [row for row in rows if row["extra"]["bound"] > 0.0]
     at_rest = AT_REST if any(at(row, MILLION, "empty") for row in rows) else ""
-    holds = [above(value(row, "share"), row["extra"]["bound"]) for row in told]
+    holds = [above(value(row, "share"), row["extra"]["bound"]) for row in bounded]
     grows = {
         key: _rises_in_all([value(row, "share") for row in ladder])
-        for key, ladder in ladders(told, ("empty",)).items()
+        for key, ladder in ladders(bounded, ("empty",)).items()
     }
     return Section(
         heading="Almost all queues have length k",
         claim="In equilibrium, with probability tending to 1, the share of queues of length exactly k = "
         "ceil(alpha / beta) is at least 1 - 2 n^(-alpha + (k-1) beta), for suitable alpha and beta.",
-        setting=SETTING + "32 snapshots of all queues a replication, evenly over the time that counts: that "
-        "given to the way there, 0.3 to 2 times k d^(k-1) log n, or twice as much up to n = 3,000. The "
-        "largest systems are seen from either side instead (below, above), 2 replications each: blind "
-        "sending up to 0.92 times or once the customers of the limit, then the policy for about d service "
-        "times or more, before the time that counts; the stationary mean is to be expected between the two. "
+        setting=SETTING + "32 snapshots of all queues per replication, evenly over the counted time: as "
+        "long as the warm-up, 0.3 to 2 times k d^(k-1) log n, or twice as long up to n = 3,000. The largest "
+        "systems are approached from either side instead (below, above), 2 replications each: random sending "
+        "up to 0.92 or 1.0 times the customers of the limit, then the policy for about d service times or "
+        "more, before the counted time; the stationary mean is expected between the two. "
         f"{at_rest}Limit: the supermarket model at this load and d, u_k - u_(k+1).",
         header=(*PLACE, "load", "share of length k", "limit", "at least"),
         table=[
@@ -114,13 +115,13 @@ def _one_length(rows: Sequence[Row]) -> Section:
                 f"{row['scenario']['content']['load']:.5f}",
                 plus_minus(value(row, "share")),
                 f"{row['extra']['limit share']:.4f}",
-                f"{row['extra']['bound']:.4f}" if row in told else "-",
+                f"{row['extra']['bound']:.4f}" if row in bounded else "-",
             )
             for row in rows
         ],
         reproduced=all_hold([*holds, *grows.values()]),
         verdict="Criterion, where the bound is positive (elsewhere it says nothing): at every point the "
-        "interval lies above it, and from the smallest n of each alpha and beta to the largest the share "
+        "interval is above it, and from the smallest n of each alpha and beta to the largest the share "
         f"rises, intervals considered (empty starts). {holds.count(True)} of {len(holds)} points lie above "
         f"the bound, {holds.count(False)} below; {list(grows.values()).count(True)} of {len(grows)} shares "
         "rise.",
@@ -175,7 +176,7 @@ def _none_longer(rows: Sequence[Row]) -> Section:
 
 
 def _longer_for_now(rows: Sequence[Row]) -> Section:
-    found = {
+    falling = {
         key: falls([value(row, "longer") for row in ladder])
         for key, ladder in ladders(rows, ("empty",)).items()
     }
@@ -190,12 +191,12 @@ def _longer_for_now(rows: Sequence[Row]) -> Section:
         setting=SETTING + "The same snapshots, of the other alpha and beta.",
         header=LONGER,
         table=_longer_table(rows),
-        reproduced=all_hold(found.values()),
+        reproduced=all_hold(falling.values()),
         verdict="Criterion: from the smallest n to the largest the share of longer queues falls tenfold "
         "(empty starts; in between the limit itself may rise, where d = floor(n^beta) lags behind). "
-        f"{list(found.values()).count(True)} of {len(found)} do, "
-        f"{list(found.values()).count(False)} rise. These sizes cannot show that none is left: by the limit, "
-        f"fewer than one queue of n is longer only from about these n: {needed}.",
+        f"{list(falling.values()).count(True)} of {len(falling)} do, "
+        f"{list(falling.values()).count(False)} rise. These sizes cannot show that none is left: in the "
+        f"limit fewer than one queue of n is longer only from about these n: {needed}.",
     )
 
 
@@ -210,9 +211,9 @@ def _first_without(alpha: float, beta: float) -> str:
 
 
 def _time(rows: Sequence[Row]) -> Section:
-    found = ladders(rows, ("empty", "long queues"))
-    timed = {key: [row for row in ladder if "time" in row["extra"]] for key, ladder in found.items()}
-    missing = sum(map(len, found.values())) - sum(map(len, timed.values()))
+    groups = ladders(rows, ("empty", "long queues"))
+    timed = {key: [row for row in ladder if "time" in row["extra"]] for key, ladder in groups.items()}
+    missing = sum(map(len, groups.values())) - sum(map(len, timed.values()))
     steps = sum(len(ladder) - 1 for ladder in timed.values() if ladder)
     level = 1 - 0.05 / max(steps, 1)  # so that all steps hold jointly at 95 %
     rising = {
@@ -238,9 +239,9 @@ def _time(rows: Sequence[Row]) -> Section:
         "n) service times, as there are about 2 n jumps in one; from bad states there are bounds as well.",
         setting=SETTING
         + "The time until the customers first meet their stationary mean, from below or above. "
-        "Above there are customers to work off, which takes the excess at the start over 1 - load whatever "
-        "the policy; the ratio is that of the time left. This is a mark of the slowest part of the way, not "
-        "the mixing time itself, which is defined by the distance of laws and cannot be measured so.",
+        "From above, serving the excess customers takes the excess at the start over 1 - load under any "
+        "policy; the ratio is that of the remaining time. It indicates the slowest part of the convergence, "
+        "not the mixing time itself, which is defined by distributions and cannot be measured this way.",
         header=(*PLACE, "mean length", "time", "to work off", "k d^(k-1) log n", "ratio"),
         table=table,
         reproduced=all_hold([*verdicts, *agree, *([None] * missing)]),

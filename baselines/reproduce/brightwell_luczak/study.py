@@ -35,10 +35,10 @@ SOURCE = (
     "equilibrium (2018)."
 )
 ABOUT = (
-    "Each customer joins the shortest of d queues drawn at random. For d fixed and a load fixed the queues "
-    "have a law, with a tail that falls very fast. If d grows and the load comes to 1 with n, almost nothing "
-    "is left of that law: almost all queues have the same length, and none is longer. The papers prove it, "
-    "and that the system comes there fast. How large n must be is measured here."
+    "Each customer joins the shortest of d queues drawn at random. At fixed d and load queue lengths have a "
+    "limit distribution whose tail falls very fast. If d grows and the load tends to 1 with n, that "
+    "distribution degenerates: almost all queues have the same length, and none is longer. The papers prove "
+    "this, and that equilibrium is reached fast. How large n must be is measured here."
 )
 STEPS = 100  # snapshots on the way to the stationary state
 
@@ -58,7 +58,7 @@ class Length:
     replications: int
 
 
-# Customers a server, as a share of the limit's, at which blind sending ends and the policy takes over.
+# Customers per server, as a share of the limit's, at which random sending ends and the policy starts.
 STARTS = {"empty": 0.0, "long queues": 1.3, "below": 0.92, "above": 1.0}
 FAR, NEAR = ("empty", "long queues"), ("below", "above")
 
@@ -67,7 +67,7 @@ TWO = Regime(0.5, 0.3)
 TWO_AT_MOST = Regime(0.45, 0.4)  # so many choices that none is longer
 THREE = Regime(0.75, 0.3)
 LARGEST = Regime(0.3, 0.2)  # so few choices that a million servers can be simulated
-ONE_LARGEST = Regime(0.1, 0.34)  # at a load so low that a million servers come to rest, and none is longer
+ONE_LARGEST = Regime(0.1, 0.34)  # at a load so low that a million servers reach equilibrium
 
 Sizes = Sequence[tuple[Regime, Sequence[int], float]]  # sizes, and the path as a share of k d^(k-1) log n
 Large = Sequence[tuple[Regime, int, Sequence[str], float, float]]  # n, starts, time of the path and counted
@@ -122,11 +122,11 @@ def excess(regime: Regime, n: int, start: str) -> float:
 
 
 @dataclass(frozen=True)
-class Watched:
-    """What was seen of one replication.
+class Replication:
+    """The measurements of one replication.
 
     Attributes:
-        path: (STEPS + BATCHES + 1, 3) time since the policy took over, customers a server, share of queues
+        path: (STEPS + BATCHES + 1, 3) time since the policy started, customers per server, share of queues
             of length k; the counted time included.
         snapshots: (BATCHES, levels) shares of queues by length, in the counted time.
         counts: Counters at the ends of batches.
@@ -144,21 +144,25 @@ def run(setup: Setup, regime: Regime, n: int, start: str, length: Length) -> Row
     threads = min(setup.workers or os.cpu_count() or 1, length.replications)
     stop = Event()
     with ThreadPoolExecutor(threads) as pool:
-        watch_one = partial(watch, scenario, regime, start, length, stop, setup.seed)
+        replicate_one = partial(replicate, scenario, regime, start, length, stop, setup.seed)
         try:
-            watched = list(pool.map(watch_one, range(length.replications)))
+            replications = list(pool.map(replicate_one, range(length.replications)))
         except BaseException:
             stop.set()  # or an interruption would wait for the threads to finish
             raise
     result = summarise(
         scenario,
-        [w.counts for w in watched],
+        [w.counts for w in replications],
         seed=setup.seed,
         warmup=path_customers(scenario, length),
         seconds=time.perf_counter() - started,
     )
     policy = make("power-of-d", d=regime.choices(n))
-    extra = {**seen(regime, watched), **theory(regime, n), "excess": excess(regime, n, start)}
+    extra = {
+        **summarise_lengths(regime, replications),
+        **theory(regime, n),
+        "excess": excess(regime, n, start),
+    }
     where = {"n": n, "alpha": regime.alpha, "beta": regime.beta, "start": start}
     return make_row(setup, scenario, policy, result, where, extra)
 
@@ -168,9 +172,9 @@ def path_customers(scenario: Scenario, length: Length) -> int:
     return STEPS * math.ceil(length.path * scenario.total_arrival_rate / STEPS)
 
 
-def watch(
+def replicate(
     scenario: Scenario, regime: Regime, start: str, length: Length, stop: Event, seed: int, replication: int
-) -> Watched:
+) -> Replication:
     """Run one replication: random sending, the path of the policy, the window.
 
     Raises:
@@ -184,64 +188,64 @@ def watch(
     while simulator.arrays.pools["customers"].sum() < target:
         simulator.run(encode((Send(),), scenario), max(n // 100, 1))
     began = float(head["now"][0])
-    path = [_look(simulator, regime, began)]
+    path = [_snapshot(simulator, regime, began)]
     for _ in range(STEPS):
-        _go(simulator, chain, path_customers(scenario, length) // STEPS, stop)
-        path.append(_look(simulator, regime, began))
+        _advance(simulator, chain, path_customers(scenario, length) // STEPS, stop)
+        path.append(_snapshot(simulator, regime, began))
     recorder, snapshots = Recorder(simulator), []
     for _ in range(BATCHES):
-        _go(simulator, chain, math.ceil(length.counted * scenario.total_arrival_rate / BATCHES), stop)
+        _advance(simulator, chain, math.ceil(length.counted * scenario.total_arrival_rate / BATCHES), stop)
         recorder.end_batch()
-        path.append(_look(simulator, regime, began))
-        snapshots.append(_law(simulator))
+        path.append(_snapshot(simulator, regime, began))
+        snapshots.append(_length_shares(simulator))
     levels = max(map(len, snapshots))
-    padded = np.array([np.pad(law, (0, levels - len(law))) for law in snapshots])
-    return Watched(np.array(path), padded, recorder.counts())
+    padded = np.array([np.pad(shares, (0, levels - len(shares))) for shares in snapshots])
+    return Replication(np.array(path), padded, recorder.counts())
 
 
-def _go(simulator: Simulator, chain: Array, customers: int, stop: Event) -> None:
+def _advance(simulator: Simulator, chain: Array, customers: int, stop: Event) -> None:
     if stop.is_set():
         raise KeyboardInterrupt
     simulator.run(chain, customers)
 
 
-def _law(simulator: Simulator) -> Floats:
+def _length_shares(simulator: Simulator) -> Floats:
     """Return the share of queues by length, now."""
     return np.bincount(simulator.arrays.servers["queue"]) / simulator.scenario.servers
 
 
-def _look(simulator: Simulator, regime: Regime, began: float) -> tuple[float, float, float]:
-    head, law = simulator.arrays.head, _law(simulator)
+def _snapshot(simulator: Simulator, regime: Regime, began: float) -> tuple[float, float, float]:
+    head, shares = simulator.arrays.head, _length_shares(simulator)
     elapsed = (float(head["now"][0]) - began) * float(head["time_step"][0])
-    share = float(law[regime.length]) if law.size > regime.length else 0.0
+    share = float(shares[regime.length]) if shares.size > regime.length else 0.0
     return elapsed, float(simulator.arrays.pools["customers"].sum()) / simulator.scenario.servers, share
 
 
-def seen(regime: Regime, watched: list[Watched]) -> dict[str, Any]:
+def summarise_lengths(regime: Regime, replications: list[Replication]) -> dict[str, Any]:
     """Return shares of queues of length k and longer, and the mean length.
 
     And when the mean was first met.
     """
     k = regime.length
-    some = [float(w.snapshots[:, k + 1 :].any(axis=1).mean()) for w in watched]
-    share = [float(w.snapshots[:, k : k + 1].sum(axis=1).mean()) for w in watched]
-    longer = [float(w.snapshots[:, k + 1 :].sum(axis=1).mean()) for w in watched]
-    means = [float((w.snapshots @ np.arange(w.snapshots.shape[1])).mean()) for w in watched]
-    times = [meeting(w.path, float(np.mean(means))) for w in watched]
-    found: dict[str, Estimate | float | list[list[float]]] = {
+    some = [float(w.snapshots[:, k + 1 :].any(axis=1).mean()) for w in replications]
+    share = [float(w.snapshots[:, k : k + 1].sum(axis=1).mean()) for w in replications]
+    longer = [float(w.snapshots[:, k + 1 :].sum(axis=1).mean()) for w in replications]
+    means = [float((w.snapshots @ np.arange(w.snapshots.shape[1])).mean()) for w in replications]
+    times = [time_to_mean(w.path, float(np.mean(means))) for w in replications]
+    measures: dict[str, Estimate | float | list[list[float]]] = {
         "share": estimate(share),
         "longer": estimate(longer),
         "some longer": estimate(some),
         "length": estimate(means),
-        "longest": max(w.snapshots.shape[1] for w in watched) - 1,
-        "path": watched[0].path.tolist(),
+        "longest": max(w.snapshots.shape[1] for w in replications) - 1,
+        "path": replications[0].path.tolist(),
     }
     if all(math.isfinite(t) for t in times):
-        found["time"] = estimate(times)
-    return found
+        measures["time"] = estimate(times)
+    return measures
 
 
-def meeting(path: Floats, mean: float) -> float:
+def time_to_mean(path: Floats, mean: float) -> float:
     """Return when customers per server first meet `mean`; infinite if never.
 
     Long queues come with idle servers, which the policy fills first; so their way starts above `mean` too.

@@ -18,11 +18,11 @@ from pull_env.scenario.scenario import Scenario
 
 STYLE = {1: 0, 2: 1, 3: 2, 5: 3, 4: 4, 10: 4}  # by c; 4 and 10 are K, never both
 CAPTION = (
-    "Balanced routing, R = 1 router. Left and middle: K = {pools}; the load rho comes to 1 to the right, "
+    "Balanced routing, R = 1 router. Left and middle: K = {pools}; rho tends to 1 to the right, "
     "seeds {first} to {last}, one for each load. Lines: the limit 1; K rho for c = 1, exact; slope 1. "
     "Right: {n:,} servers, half at rate 1 (filled), half at rate 2 (hollow, set off to the right), load "
-    "{load:g}, seed {first}; lines: u_k as n grows. {replications} replications, bars are intervals of 95 "
-    "%."
+    "{load:g}, seed {first}; lines: u_k as n grows. {replications} replications, bars are 95 % "
+    "intervals."
 )
 TICKS = (1, 1.5, 2, 3, 5, 7, 10)
 
@@ -65,9 +65,9 @@ def _near_one(axes: Axes, rows: Sequence[Row], k: int, name: str, title: str, y:
     axes.set_yscale("log")
     label_axes(axes, title, "1 - rho", y)
     for c in [c for of, c in systems(rows, 1) if of == k]:
-        found = heavy(rows, k, c)
-        places = [1 - row["point"]["load"] for row in found]
-        draw_estimates(axes, places, [value(row, name) for row in found], f"c = {c}", STYLE[c])
+        selected = heavy(rows, k, c)
+        places = [1 - row["point"]["load"] for row in selected]
+        draw_estimates(axes, places, [value(row, name) for row in selected], f"c = {c}", STYLE[c])
     places = [1 - row["point"]["load"] for row in heavy(rows, k, 2)]
     axes.invert_xaxis()
     axes.set_xticks(places, [f"{x:.3g}" for x in places])

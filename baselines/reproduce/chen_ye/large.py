@@ -10,7 +10,7 @@ from baselines.reproduce.common.study import Row, Section, value
 from pull_env.reporting.describe import plus_minus
 from pull_env.simulation.simulate import BATCHES
 
-LEAST = 5e-4  # share of queues down to which tails are compared: rarer ones are a handful in a snapshot
+LEAST = 5e-4  # share of queues down to which tails are compared; rarer ones are too few in a snapshot
 
 
 def large_systems(rows: Sequence[Row]) -> list[Section]:
@@ -20,28 +20,29 @@ def large_systems(rows: Sequence[Row]) -> list[Section]:
 
 def _large_setting(rows: Sequence[Row]) -> str:
     """Say how the rows of large systems were made."""
-    found = select(rows, experiment="large")
-    ns = sorted({row["point"]["n"] for row in found})
-    runs = {(row["point"]["n"], min(row["point"]["c"], 2)): row["run"] for row in found}
+    selected = select(rows, experiment="large")
+    ns = sorted({row["point"]["n"] for row in selected})
+    runs = {(row["point"]["n"], min(row["point"]["c"], 2)): row["run"] for row in selected}
     last = runs[ns[-1], 2]
     return (
         "Half of n servers at rate 1, half at rate 2, no limits, R = 1, load "
-        f"{found[0]['point']['load']:g}; n = {', '.join(f'{n:,}' for n in ns)}; {REPLICATIONS} replications "
-        f"on seed {last['seed']}, {last['customers']:,} customers in all at the largest n. The warm-up from "
-        f"an empty system is 40 time units ({last['warmup']:,} customers there), several relaxation times "
+        f"{selected[0]['point']['load']:g}; n = {', '.join(f'{n:,}' for n in ns)}; {REPLICATIONS} "
+        f"replications on seed {last['seed']}, {last['customers']:,} customers in all at the largest n. The "
+        f"warm-up from an empty system is 40 time units ({last['warmup']:,} customers there), several "
+        "relaxation times "
         "for c from 2 on; for c = 1 it is 450, five relaxation times of M/M/1."
     )
 
 
 def _response(rows: Sequence[Row]) -> Section:
-    """Decide whether the mean response comes to its limit as n grows."""
-    found = select(rows, experiment="large")
-    cs = sorted({row["point"]["c"] for row in found})
-    ns = sorted({row["point"]["n"] for row in found})
+    """Decide whether the mean response tends to its limit as n grows."""
+    selected = select(rows, experiment="large")
+    cs = sorted({row["point"]["c"] for row in selected})
+    ns = sorted({row["point"]["n"] for row in selected})
     level = joint_level(len(cs))
     table, decided = [], []
     for c in cs:
-        mine = {row["point"]["n"]: row for row in found if row["point"]["c"] == c}
+        mine = {row["point"]["n"]: row for row in selected if row["point"]["c"] == c}
         largest = mine[max(mine)]
         theory = largest["extra"]["limit response"]
         decided.append(contains(value(largest, "response"), theory, level))
@@ -50,7 +51,7 @@ def _response(rows: Sequence[Row]) -> Section:
     return Section(
         "In large systems: the mean response",
         "As n grows at a fixed load every pool has the same tail, and the mean response is the sum of u_k "
-        "over k >= 1, divided by the arrival rate a server.",
+        "over k >= 1, divided by the arrival rate per server.",
         _large_setting(rows),
         ["c", *(f"E[T], time units, n = {n:,}" for n in ns), "n -> infinity", "met"],
         table,
@@ -62,11 +63,11 @@ def _response(rows: Sequence[Row]) -> Section:
 
 def _tail(rows: Sequence[Row]) -> Section:
     """Decide whether either half of a large system has the tail of the limit."""
-    found = select(rows, experiment="large")
-    largest = max(row["point"]["n"] for row in found)
+    selected = select(rows, experiment="large")
+    largest = max(row["point"]["n"] for row in selected)
     cells = [
         (row, k)
-        for row in found
+        for row in selected
         if row["point"]["n"] == largest
         for k in range(1, row["point"]["levels"] + 1)
     ]

@@ -26,8 +26,8 @@ from pull_env.scenario.scenario import Scenario
 from pull_env.simulation.simulate import BATCHES
 from pull_env.simulation.statistics import Estimate, from_error
 
-EVEN = 0.01  # how far from 1 the interval of a fitted share may reach
-FALL = 0.5  # part of the power of 1 - rho that theory says, by which differences must fall at least
+EVEN = 0.01  # tolerance around 1 for the interval of a fitted share
+FALL = 0.5  # least measured power of 1 - rho, as a share of that in theory
 
 Key = tuple[int, int]  # K and c
 
@@ -61,18 +61,18 @@ def limits(rows: Sequence[Row], name: str) -> dict[Key, Estimate]:
 
 def _setting(rows: Sequence[Row]) -> str:
     """Say how the rows near load 1 were made."""
-    found = select(rows, experiment="heavy")
-    loads = sorted({row["point"]["load"] for row in found})
-    run = found[-1]["run"]
-    blind = max(row["point"]["load"] for row in found if row["point"]["c"] == 1)
-    scenarios = {row["point"]["K"]: Scenario.from_dict(row["scenario"]["content"]) for row in found}
+    selected = select(rows, experiment="heavy")
+    loads = sorted({row["point"]["load"] for row in selected})
+    run = selected[-1]["run"]
+    blind = max(row["point"]["load"] for row in selected if row["point"]["c"] == 1)
+    scenarios = {row["point"]["K"]: Scenario.from_dict(row["scenario"]["content"]) for row in selected}
     said = "; ".join(f"K = {k}: {pools_line(scenarios[k])}" for k in sorted(scenarios))
     return (
         f"{said}; no limits, R = 1. Loads {', '.join(f'{load:g}' for load in loads)}, each on its own seed; "
         f"c = 1 up to {blind:g}. {REPLICATIONS} replications; at load {loads[-1]:g} {run['customers']:,} "
         f"customers in all, and a warm-up of {run['warmup']:,} in each. A warm-up is ten relaxation times "
         "of a pooled server, rho / (1 - sqrt rho)^2 customers each, for c from 2 on, and five of the "
-        f"slowest server for c = 1, whose queues are left to themselves. {METHOD}"
+        f"slowest server for c = 1, whose queues are independent. {METHOD}"
     )
 
 
@@ -90,16 +90,16 @@ def _by_load(
 
 def _exact(rows: Sequence[Row]) -> Section:
     """Compare with what is known exactly."""
-    found = [row for row in select(rows, experiment="heavy") if row["extra"]["exact"] is not None]
-    level = joint_level(len(found))
-    agree = [contains(value(row, "scaled"), row["extra"]["exact"], level) for row in found]
+    selected = [row for row in select(rows, experiment="heavy") if row["extra"]["exact"] is not None]
+    level = joint_level(len(selected))
+    agree = [contains(value(row, "scaled"), row["extra"]["exact"], level) for row in selected]
     table = [
         (
             *(str(row["point"][name]) for name in ("K", "c", "load")),
             plus_minus(value(row, "scaled")),
             f"{row['extra']['exact']:.6f}",
         )
-        for row in found
+        for row in selected
     ]
     return Section(
         "Where E[N] is known exactly",
@@ -117,10 +117,10 @@ def _exact(rows: Sequence[Row]) -> Section:
 
 def _optimal(rows: Sequence[Row]) -> Section:
     """Decide whether every c from 2 on has the limit 1."""
-    found = limits(rows, "scaled")
-    level = joint_level(len(found))
-    decided = {key: is_one(mine, level) for key, mine in found.items()}
-    last = {key: (plus_minus(mine), "1", verdict_word(decided[key])) for key, mine in found.items()}
+    fits = limits(rows, "scaled")
+    level = joint_level(len(fits))
+    decided = {key: is_one(mine, level) for key, mine in fits.items()}
+    last = {key: (plus_minus(mine), "1", verdict_word(decided[key])) for key, mine in fits.items()}
     header, table = _by_load(rows, "scaled", last, "limit, fitted", "limit, theory", "met")
     return Section(
         "The limit is 1 for every c from 2 on",
@@ -138,10 +138,10 @@ def _optimal(rows: Sequence[Row]) -> Section:
 
 def _pools(rows: Sequence[Row]) -> Section:
     """Decide whether slow and fast servers hold as many customers in the limit."""
-    found = limits(rows, "pool 0")
-    level = joint_level(len(found))
-    decided = {key: within(_widened(mine, level), 1.0, EVEN) for key, mine in found.items()}
-    last = {key: (plus_minus(mine), "1", verdict_word(decided[key])) for key, mine in found.items()}
+    fits = limits(rows, "pool 0")
+    level = joint_level(len(fits))
+    decided = {key: within(_widened(mine, level), 1.0, EVEN) for key, mine in fits.items()}
+    last = {key: (plus_minus(mine), "1", verdict_word(decided[key])) for key, mine in fits.items()}
     header, table = _by_load(rows, "pool 0", last, "limit, fitted", "limit, theory", "met")
     return Section(
         "Slow and fast servers hold as many customers",
@@ -152,8 +152,8 @@ def _pools(rows: Sequence[Row]) -> Section:
         header,
         table,
         all_hold(decided.values()),
-        f"Criterion: the interval of the fitted limit, jointly at 95 %, lies within {EVEN} of 1; one that "
-        "lies outside speaks against the claim; one that crosses an end is undecided. "
+        f"Criterion: the interval of the fitted limit, jointly at 95 %, is within {EVEN} of 1; one "
+        "outside speaks against the claim; one that crosses an end is undecided. "
         f"{count_verdicts(list(decided.values()))}",
     )
 
@@ -198,17 +198,17 @@ def _work(rows: Sequence[Row]) -> Section:
         "customers differ in work by chance, by the square root of their length; so the ratio vanishes too, "
         "but like (1 - rho)^(1/2). With c = 1 it does not.",
         "As above, the same snapshots. The work of a server is what its customers require until they leave, "
-        "in mean requirements: given a queue it is a sum of exponential laws, of which it is drawn. In the "
+        "in mean requirements: given a queue it is a sum of exponential variables, sampled as such. In the "
         "table: E[most - least work] in units of E[N] / K, which is the mean work in the limit",
     )
 
 
 def _spread(rows: Sequence[Row], name: str, theory: float, heading: str, claim: str, setting: str) -> Section:
     """Decide whether a spread vanishes, relative to the mean, by a power of 1 - rho."""
-    found = {(k, c): exponent(rows, name, k, c) for k, c in systems(rows, 1)}
-    level = joint_level(sum(c > 1 for _, c in found))
+    fits = {(k, c): exponent(rows, name, k, c) for k, c in systems(rows, 1)}
+    level = joint_level(sum(c > 1 for _, c in fits))
     decided = {}
-    for (k, c), power in found.items():
+    for (k, c), power in fits.items():
         if c > 1:
             risen = rises([value(row, name) for row in heavy(rows, k, c)])
             decided[k, c] = False if risen else above(_widened(power, level), FALL * theory)
@@ -218,7 +218,7 @@ def _spread(rows: Sequence[Row], name: str, theory: float, heading: str, claim: 
             "0" if key[1] == 1 else f"{theory:g}",
             verdict_word(decided[key]) if key in decided else "",
         )
-        for key, mine in found.items()
+        for key, mine in fits.items()
     }
     header, table = _by_load(rows, name, last, "power, last step", "power, theory", "met")
     return Section(
@@ -229,6 +229,6 @@ def _spread(rows: Sequence[Row], name: str, theory: float, heading: str, claim: 
         table,
         all_hold(decided.values()),
         "Criterion: for c from 2 on the ratio rises nowhere, and the interval of the power, jointly at 95 "
-        f"%, lies above {FALL * theory:g}; one below speaks against the claim. "
+        f"%, is above {FALL * theory:g}; one below speaks against the claim. "
         f"{count_verdicts(list(decided.values()))}",
     )

@@ -38,9 +38,9 @@ SOURCE = (
 ABOUT = (
     "K servers of different rates. Balanced routing draws c of them in proportion to their rates, and "
     "sends the customer to the shortest queue of these. The paper proves that as rho -> 1 the total number "
-    "of customers comes down to that of all servers pooled into one, (1 - rho) E[N] -> 1, the least there "
-    "can be, for every c from 2 on, and that the work is then spread evenly. c = 1 leaves K queues M/M/1, "
-    "at K times as many customers."
+    "of customers approaches that of all servers pooled into one, (1 - rho) E[N] -> 1, the least possible, "
+    "for every c from 2 on, and that the work is then spread evenly. c = 1 gives K independent M/M/1 queues, "
+    "with K times as many customers."
 )
 HEAVY = {
     2: (Pool(1, 1.0), Pool(1, 2.0)),
@@ -101,7 +101,9 @@ def measurements(setup: Setup, sizes: Sizes) -> Iterator[Callable[[], Row]]:
                     scenario = Scenario(HEAVY[servers], load=load, name=f"{servers} unequal servers")
                     yield partial(heavy, setup, sizes, scenario, c, setup.seed + index)
     for n, customers in sizes.large.items():
-        for c in CHOICES if n == min(sizes.large) else CHOICES[1:]:  # c = 1, M/M/1 at every n, settles slowly
+        for c in (
+            CHOICES if n == min(sizes.large) else CHOICES[1:]
+        ):  # c = 1, M/M/1 at every n, converges slowly
             yield partial(large, setup, n, c, customers)
 
 
@@ -112,14 +114,14 @@ def heavy(setup: Setup, sizes: Sizes, scenario: Scenario, c: int, seed: int) -> 
     )  # a single server, against the pooled
     load = scenario.nominal_load
     run = run_at(load, seed, sizes.relaxations[load], 10 if c > 1 else math.ceil(5 * slow), setup.workers)
-    result, seen, by_pool = watch(scenario, c, run, spreads)
+    result, observed, by_pool = simulate_observed(scenario, c, run, spreads)
     shares = by_pool / by_pool.sum(axis=1, keepdims=True)  # of the customers, (replications, J)
     sizes_of = np.array([pool.size for pool in scenario.pools]) / scenario.servers
     mean = scaled_number(result, run)
     extra: dict[str, Estimate | float | None] = {
         "scaled": mean,
-        "spread": estimate(seen[:, 0] * (scenario.servers * (1.0 - load) / mean.mean)),
-        "work spread": estimate(seen[:, 1] * (scenario.servers * (1.0 - load) / mean.mean)),
+        "spread": estimate(observed[:, 0] * (scenario.servers * (1.0 - load) / mean.mean)),
+        "work spread": estimate(observed[:, 1] * (scenario.servers * (1.0 - load) / mean.mean)),
         **{f"pool {j}": estimate(shares[:, j] / part) for j, part in enumerate(sizes_of)},
         "exact": exact(scenario, c, sizes.solved),
     }
@@ -130,8 +132,8 @@ def heavy(setup: Setup, sizes: Sizes, scenario: Scenario, c: int, seed: int) -> 
 def spreads(queues: Array, generator: np.random.Generator) -> list[float]:
     """Return the spread of queues and of work, in mean service requirements.
 
-    Routing that knows queues only tells nothing of what their customers require: given the queues, the work
-    left at one of q customers is a sum of q exponential laws.
+    Routing by queue lengths is independent of service requirements: given the queues, the work at one of q
+    customers is a sum of q exponential variables.
     """
     return [float(np.ptp(queues)), float(np.ptp(generator.standard_gamma(queues)))]
 
@@ -156,13 +158,13 @@ def large(setup: Setup, n: int, c: int, customers: int) -> Row:
     tail = limit_tail(c)
     levels = tail.size - 1
 
-    def look(queues: Array, _: np.random.Generator) -> list[float]:
+    def observe(queues: Array, _: np.random.Generator) -> list[float]:
         return [float((half > k).mean()) for half in np.split(queues, 2) for k in range(levels)]
 
-    result, seen, _ = watch(scenario, c, run, look)
+    result, observed, _ = simulate_observed(scenario, c, run, observe)
     extra: dict[str, Estimate | float] = {"limit response": balanced_response(LARGE_LOAD, c, 1.5)}
     for k in range(1, levels + 1):
-        slow, fast = seen[:, k - 1], seen[:, levels + k - 1]
+        slow, fast = observed[:, k - 1], observed[:, levels + k - 1]
         extra |= {f"pool 0 u_{k}": estimate(slow), f"pool 1 u_{k}": estimate(fast)}
         extra |= {f"difference u_{k}": estimate(fast - slow), f"limit u_{k}": float(tail[k])}
     where = {"experiment": "large", "n": n, "c": c, "load": LARGE_LOAD, "levels": levels}
@@ -175,8 +177,8 @@ def limit_tail(c: int) -> Floats:
     return tail[tail >= LEAST]
 
 
-def watch(
-    scenario: Scenario, c: int, run: Run, look: Callable[[Array, np.random.Generator], Sequence[float]]
+def simulate_observed(
+    scenario: Scenario, c: int, run: Run, observe: Callable[[Array, np.random.Generator], Sequence[float]]
 ) -> tuple[Result, Floats, Floats]:
     """Simulate balanced routing, and record the queues before some arrivals.
 
@@ -184,10 +186,10 @@ def watch(
         scenario: The system.
         c: Servers drawn.
         run: How long.
-        look: Given the customers at each server, (n,), and what to draw from, what to average.
+        observe: Given the customers at each server, (n,), and a generator, returns values to average.
 
     Returns:
-        The result; the means of what was seen, (replications, values): arrivals see averages over time; and
+        The result; the means of the values, (replications, values), as arrivals see time averages; and
         the mean number of customers in each pool, (replications, J).
     """
     started = time.perf_counter()
@@ -198,24 +200,24 @@ def watch(
         simulator = Simulator(scenario, steps, None)
         simulator.reset(run.seed, replication)
         simulator.run(chain, run.warmup)
-        recorder, seen = Recorder(simulator), []
+        recorder, observed = Recorder(simulator), []
         generator = np.random.default_rng((run.seed, replication))
         for _ in range(BATCHES):
             for _ in range(SNAPSHOTS):
                 simulator.run(chain, step)
-                seen.append(look(simulator.arrays.servers["queue"], generator))
+                observed.append(observe(simulator.arrays.servers["queue"], generator))
             recorder.end_batch()
-        return recorder.counts(), np.mean(seen, axis=0)
+        return recorder.counts(), np.mean(observed, axis=0)
 
     threads = min(run.workers or os.cpu_count() or 1, REPLICATIONS)
     with ThreadPoolExecutor(threads) as pool:
-        watched = list(pool.map(replicate, range(REPLICATIONS)))
-    counts = [recorded for recorded, _ in watched]
+        replications = list(pool.map(replicate, range(REPLICATIONS)))
+    counts = [recorded for recorded, _ in replications]
     seconds = time.perf_counter() - started
     result = summarise(scenario, counts, seed=run.seed, warmup=run.warmup, seconds=seconds)
     areas = np.stack([recorded.pools["area"][-1] - recorded.pools["area"][0] for recorded in counts])
     elapsed = np.array([recorded.head["now"][-1] - recorded.head["now"][0] for recorded in counts])
-    return result, np.stack([seen for _, seen in watched]), areas / elapsed[:, None]
+    return result, np.stack([observed for _, observed in replications]), areas / elapsed[:, None]
 
 
 STUDY = Study(

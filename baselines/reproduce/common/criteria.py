@@ -54,10 +54,10 @@ def falls(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
 
 def all_hold(verdicts: Iterable[bool | None]) -> bool | None:
     """Return False if any is, else None if any is or there is none, else True."""
-    found = list(verdicts)
-    if False in found:
+    decisions = list(verdicts)
+    if False in decisions:
         return False
-    return None if None in found or not found else True
+    return None if None in decisions or not decisions else True
 
 
 def verdict_word(decided: bool | None) -> str:

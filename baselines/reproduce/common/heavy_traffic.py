@@ -29,14 +29,14 @@ TOLERANCE = (
 SIGNIFICANCE = 0.001  # a curve is refused where chance would miss the points so far more rarely
 
 METHOD = (
-    "Arrivals and ticks of service do not depend on the policy, so that on the same seed one pooled server "
-    "(M/M/1, E[N] = rho / (1 - rho)) meets the same ones. What is given is its exact mean plus the "
-    "measured difference to it: the same mean, less noise."
+    "Arrivals and service ticks do not depend on the policy, so that on the same seed a pooled server "
+    "(M/M/1, E[N] = rho / (1 - rho)) meets the same ones. Values are its exact mean plus the measured "
+    "difference from it: the same mean, less noise."
 )
 FIT = (
     "The limit is that of the curve a + b (1 - rho) + c (1 - rho)^2, fitted by weighted least squares to "
-    "the highest loads, as many as chi squared does not refuse. Its error is that of chance, and, in "
-    "quadrature, the step that the limit makes when the lowest of these loads is left out."
+    "as many of the highest loads as chi squared does not reject. Its error is the statistical one and, in "
+    "quadrature, the change of the limit when the lowest of these loads is left out."
 )
 
 Point = tuple[float, float | None, Estimate]  # Load, y, value. y: a threshold that grows; None: 1 - rho
@@ -61,7 +61,7 @@ class Run:
     workers: int | None
 
 
-def run_at(load: float, seed: int, relaxations: float, settle: float, workers: int | None) -> Run:
+def run_at(load: float, seed: int, relaxations: float, warmup: float, workers: int | None) -> Run:
     """Return the run at a load.
 
     Args:
@@ -69,7 +69,7 @@ def run_at(load: float, seed: int, relaxations: float, settle: float, workers: i
         seed: Of this load.
         relaxations: Relaxation times of the pooled server to count, over all replications; it has most of
             the noise in E[N].
-        settle: Relaxation times of the pooled server that the warm-up takes.
+        warmup: Relaxation times of the pooled server that the warm-up takes.
         workers: Threads.
     """
     customers, whole = (
@@ -77,7 +77,7 @@ def run_at(load: float, seed: int, relaxations: float, settle: float, workers: i
         REPLICATIONS * BATCHES * SNAPSHOTS,
     )  # batches and snapshots divide it
     return Run(
-        load, whole * math.ceil(customers / whole), math.ceil(settle * relaxation(load)), seed, workers
+        load, whole * math.ceil(customers / whole), math.ceil(warmup * relaxation(load)), seed, workers
     )
 
 
@@ -122,8 +122,8 @@ def scaled_number(result: Result, run: Run) -> Estimate:
 
 def select(rows: Sequence[Row], **point: Any) -> list[Row]:
     """Return the rows whose point has these coordinates, in order of load."""
-    found = [row for row in rows if point.items() <= row["point"].items()]
-    return sorted(found, key=lambda row: float(row["point"]["load"]))
+    selected = [row for row in rows if point.items() <= row["point"].items()]
+    return sorted(selected, key=lambda row: float(row["point"]["load"]))
 
 
 def joint_level(count: int) -> float:
@@ -138,9 +138,9 @@ def contains(value: Estimate, target: float, level: float) -> bool | None:
 
 
 def is_one(value: Estimate, level: float) -> bool | None:
-    """Tell whether a limit of (1 - rho) E[N] is 1, up to NEAR.
+    """Tell whether a limit of (1 - rho) E[N] is 1, up to TOLERANCE.
 
-    None: the interval reaches further, or lies below, where no policy can be, so that the curve does not fit.
+    None: the interval is wider, or below 1, which no policy reaches, so that the curve does not fit.
     """
     low, high = value.interval(level)
     if low > 1.0 + TOLERANCE:
@@ -168,7 +168,7 @@ def _curve(points: Sequence[Point]) -> tuple[float, float, float] | None:
 
     With x = 1 - rho.
 
-    None: the points do not tell its terms apart.
+    None: the points do not determine all three.
     """
     x = np.array([1.0 - load for load, _, _ in points])
     y = np.array([1.0 - load if y is None else y for load, y, _ in points])

@@ -21,7 +21,7 @@ def page(study: Study, rows: Sequence[Row]) -> str:
         _paragraph(study.about),
         f"![{study.title}]({study.name}.png)",
         _table(("claim", "in these rows"), summary),
-        "± are intervals of 95 %. Every verdict is computed from the rows, by the criterion it states.",
+        "± marks 95 % intervals. Every verdict is computed from the rows, by the criterion it states.",
         *(_section(section) for section in sections),
         f"## How it was made\n\n{_paragraph(made(study, rows))}",
     ]

@@ -9,14 +9,14 @@ from matplotlib.figure import Figure
 
 from baselines.reproduce.common.drawing import FONT, STYLES, draw_estimates, draw_line, label_axes, panels
 from baselines.reproduce.common.study import Row, value
-from baselines.reproduce.stolyar.sections import chosen, routers, scaled_empty, small_law
+from baselines.reproduce.stolyar.sections import routers, scaled_empty, select_rows, small_law
 
 CAPTION = (
-    "Filled points: stationary; hollow ones: watched for a short while from an even split of the messages, "
-    "those without a late customer are not drawn. Bars are intervals of 95 % (on a logarithm down to a "
-    "quarter of the mean at most), lines are theory. Two halves: "
-    "finite: rate 1 with buffer 3 and rate 2 with buffer 1; unlimited: rates 0.5 and 1.5. Load 0.9 but where "
-    "it is named; seed {seed}."
+    "Filled points: stationary; hollow ones: observed briefly from an even split of the messages, not drawn "
+    "without a late customer. Bars are 95 % intervals (on a logarithmic axis at most down to a quarter of "
+    "the mean), lines are theory. Two halves: "
+    "finite: rate 1 with buffer 3 and rate 2 with buffer 1; unlimited: rates 0.5 and 1.5. Load 0.9 unless "
+    "named; seed {seed}."
 )
 
 
@@ -26,10 +26,10 @@ def figure(rows: Sequence[Row]) -> Figure:
     result, axes = panels(2, 3, CAPTION.format(seed=", ".join(map(str, seeds))))
     _by_routers(axes[0], rows, "finite", "late", "finite buffers", "P(wait or block)")
     _by_routers(axes[1], rows, "unlimited", "late", "unlimited buffers", "P(wait or block)")
-    _by_routers(axes[2], rows, "finite", "total", "finite buffers", "messages a customer")
+    _by_routers(axes[2], rows, "finite", "total", "finite buffers", "messages per customer")
     axes[2].axhline(1.0, color="0.4", linewidth=1, zorder=1)
     _by_routers(axes[3], rows, "finite", "response", "finite buffers", "mean response, time units")
-    for row in chosen(rows, "size", name="finite")[:1]:
+    for row in select_rows(rows, "size", name="finite")[:1]:
         axes[3].axhline(row["extra"]["fluid response"], color="0.4", linewidth=1, zorder=1)
     _law(axes[4], rows)
     _many_routers(axes[5], rows)
@@ -44,24 +44,28 @@ def _by_routers(axes: Axes, rows: Sequence[Row], system: str, measure: str, titl
     if measure == "late":
         axes.set_yscale("log")
     label_axes(axes, title, "servers n", y)
-    for style, r in enumerate(routers(chosen(rows, "size", name=system))):
+    for style, r in enumerate(routers(select_rows(rows, "size", name=system))):
         for experiment, label, hollow in (("size", f"R = {r}", False), ("watched", "_", True)):
-            found = chosen(rows, experiment, name=system, R=r)
-            drawn = [value(row, measure) for row in found]
+            selected = select_rows(rows, experiment, name=system, R=r)
+            drawn = [value(row, measure) for row in selected]
             draw_estimates(
-                axes, [row["point"]["n"] for row in found], drawn, label, style % len(STYLES), hollow
+                axes, [row["point"]["n"] for row in selected], drawn, label, style % len(STYLES), hollow
             )
         if measure == "late":
-            found = [row for row in chosen(rows, "size", "watched", name=system, R=r) if small_law(row)]
-            draw_line(axes, *_across(found, lambda row: float(row["extra"]["law late"])), style % len(STYLES))
-    _name_unstable(axes, chosen(rows, "size", name=system))
+            selected = [
+                row for row in select_rows(rows, "size", "watched", name=system, R=r) if small_law(row)
+            ]
+            draw_line(
+                axes, *_across(selected, lambda row: float(row["extra"]["law late"])), style % len(STYLES)
+            )
+    _name_unstable(axes, select_rows(rows, "size", name=system))
 
 
 def _name_unstable(axes: Axes, rows: Sequence[Row]) -> None:
     """Write which points are not drawn as their queues grow."""
     names = [f"n = {row['point']['n']}, R = {row['point']['R']}" for row in rows if not row["stable"]]
     if names:
-        text = "queues grow, not drawn:\n" + "\n".join(names)
+        text = "unstable, not drawn:\n" + "\n".join(names)
         axes.text(0.42, 0.03, text, transform=axes.transAxes, fontsize=FONT - 1, va="bottom")
 
 
@@ -71,13 +75,13 @@ def _across(rows: Sequence[Row], of: Callable[[Row], float]) -> tuple[list[float
 
 
 def _law(axes: Axes, rows: Sequence[Row]) -> None:
-    found = chosen(rows, "law")
+    selected = select_rows(rows, "law")
     axes.set_xscale("log")
     label_axes(
         axes, "equal servers: the 1/n law, c dashed", "servers n", "n (1 - load) P(router empty) / (R - 1)"
     )
-    for style, load in enumerate(sorted({row["scenario"]["content"]["load"] for row in found})):
-        mine = [row for row in found if row["scenario"]["content"]["load"] == load]
+    for style, load in enumerate(sorted({row["scenario"]["content"]["load"] for row in selected})):
+        mine = [row for row in selected if row["scenario"]["content"]["load"] == load]
         for k, r in enumerate(routers(mine)):
             of_r = [row for row in mine if row["point"]["R"] == r]
             places = [row["point"]["n"] * (1 + 0.08 * k) for row in of_r]  # side by side
@@ -93,11 +97,11 @@ def _law(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _many_routers(axes: Axes, rows: Sequence[Row]) -> None:
-    found = chosen(rows, "growing R")
+    selected = select_rows(rows, "growing R")
     axes.set_xscale("log")
     label_axes(axes, "R = n / 10: the mean field", "servers n", "P(wait or block)")
-    for style, name in enumerate(sorted({row["scenario"]["name"] for row in found})):
-        mine = [row for row in found if row["scenario"]["name"] == name]
+    for style, name in enumerate(sorted({row["scenario"]["name"] for row in selected})):
+        mine = [row for row in selected if row["scenario"]["name"] == name]
         draw_estimates(
             axes, [row["point"]["n"] for row in mine], [value(row, "late") for row in mine], name, style
         )

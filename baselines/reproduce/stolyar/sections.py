@@ -15,7 +15,7 @@ SYSTEMS = {
 }
 FILLED = 10  # service times of the slowest servers, after which the servers are filled
 CLOSE = 0.005  # to the fluid limit
-LAW_CLOSE = 0.15  # to the 1/n law, which is known numerically only, and no better than that
+LAW_CLOSE = 0.15  # to the 1/n law, which is known numerically with about this precision
 LAW_MOST = 0.1  # P(wait or block) above which the law, a limit, is not shown
 FIELD_CLOSE = 0.01  # to the mean field
 
@@ -23,7 +23,7 @@ FIELD_CLOSE = 0.01  # to the mean field
 def sections(rows: Sequence[Row]) -> list[Section]:
     """Return the page: the theorem's claim, its speed, and where it stops."""
     return [
-        *(_nobody_waits(rows, name) for name in SYSTEMS),
+        *(_waiting_vanishes(rows, name) for name in SYSTEMS),
         _one_message(rows),
         _fluid(rows),
         _law(rows),
@@ -32,20 +32,20 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     ]
 
 
-def chosen(rows: Sequence[Row], *experiments: str, **wanted: object) -> list[Row]:
+def select_rows(rows: Sequence[Row], *experiments: str, **wanted: object) -> list[Row]:
     """Return the rows of some experiments, by R and n.
 
     `name` is the scenario's.
     """
     name = wanted.pop("name", None)
-    found = [
+    selected = [
         row
         for row in rows
         if row["point"]["experiment"] in experiments
         and (name is None or row["scenario"]["name"] == name)
         and all(row["point"][key] == value for key, value in wanted.items())
     ]
-    return sorted(found, key=lambda row: (row["point"]["R"], row["point"]["n"]))
+    return sorted(selected, key=lambda row: (row["point"]["R"], row["point"]["n"]))
 
 
 def scaled(estimate: Estimate, factor: float, shift: float = 0.0) -> Estimate:
@@ -66,25 +66,25 @@ def routers(rows: Sequence[Row]) -> list[int]:
 
 def _cell(row: Row, name: str) -> str:
     """Return a cell: `-` if unstable; if nothing was seen, in how many customers."""
-    found = value(row, name)
-    return f"0 of {row['run']['customers']:,}" if found.mean == 0.0 else plus_minus(found)
+    selected = value(row, name)
+    return f"0 of {row['run']['customers']:,}" if selected.mean == 0.0 else plus_minus(selected)
 
 
 def _state(row: Row) -> str:
     """Say whether the state was stationary or began from an even split."""
-    spans, watched = row["point"]["spans"], row["point"]["experiment"] == "watched"
+    spans, transient = row["point"]["spans"], row["point"]["experiment"] == "watched"
     if not row["stable"]:
-        return "unstable: queues grow"
+        return "unstable"
     if spans is None:
         return "stationary"
-    if watched:
+    if transient:
         return f"from an even split, after {spans:.2g} relaxation times"
     return f"stationary, {spans:,.0f} relaxation times"
 
 
-def _nobody_waits(rows: Sequence[Row], name: str) -> Section:
-    found = chosen(rows, "size", "watched", name=name)
-    ladders = {r: _ladder(rows, name, r) for r in routers(found)}
+def _waiting_vanishes(rows: Sequence[Row], name: str) -> Section:
+    selected = select_rows(rows, "size", "watched", name=name)
+    ladders = {r: _ladder(rows, name, r) for r in routers(selected)}
     verdicts = {r: vanishing([value(row, "late") for row in ladder]) for r, ladder in ladders.items()}
     ends = "; ".join(
         f"R = {r}: {_cell(ladder[0], 'late')} at n = {ladder[0]['point']['n']:,}, "
@@ -99,12 +99,12 @@ def _nobody_waits(rows: Sequence[Row], name: str) -> Section:
         setting=f"{SYSTEMS[name].capitalize()}; load 0.9; PULL. Stationary points: 8 replications, each "
         "after a warm-up of 200 service times of the slowest servers and five relaxation times of the split "
         "of messages over routers, 4 n (1 - load)^2 / (pi^2 load) service times, so that the customers "
-        "needed grow with the square of n. The largest systems are out of reach of that: they were watched "
-        f"from an empty system, whose messages are spread evenly, after {FILLED} service times of the "
-        "slowest servers, 3 replications. What happens there is a bound for that span only; it says nothing "
-        "of the stationary state, but at R = 1, where there is nothing to split. Theory: (R - 1) / n times "
-        "the limit of r P(wait or block) in the mean field at r = n / R, as r grows: the 1/n law below, "
-        "which our measurements carry over to unequal servers.",
+        "needed grow with the square of n. The largest systems cannot be simulated so long: they were "
+        f"observed from an empty system, whose messages are spread evenly, after {FILLED} service times of "
+        "the slowest servers, 3 replications. The result holds for that time span only, and says nothing "
+        "about the stationary state, except at R = 1, where there is nothing to split. Theory: (R - 1) / n "
+        "times the limit of r P(wait or block) in the mean field at r = n / R, as r grows: the 1/n law "
+        "below, which our measurements extend to unequal servers.",
         header=(
             "n",
             "R",
@@ -112,7 +112,7 @@ def _nobody_waits(rows: Sequence[Row], name: str) -> Section:
             "P(block)",
             "P(wait or block)",
             "1/n law",
-            "messages a customer",
+            "messages per customer",
             "state",
         ),
         table=[
@@ -126,10 +126,10 @@ def _nobody_waits(rows: Sequence[Row], name: str) -> Section:
                 plus_minus(value(row, "total")),
                 _state(row),
             )
-            for row in found
+            for row in selected
         ],
         reproduced=all_hold(verdicts.values()),
-        verdict="Criterion, over the stationary points of each R: no interval lies above that of the next "
+        verdict="Criterion, over the stationary points of each R: no interval is above that of the next "
         "smaller n, and from the smallest n to the largest P(wait or block) falls at least tenfold, "
         f"intervals considered. {ends}.{_failing(verdicts)}",
     )
@@ -143,7 +143,7 @@ def small_law(row: Row) -> str:
 
 def _ladder(rows: Sequence[Row], name: str, r: int) -> list[Row]:
     """Return the stable stationary rows of one R by n."""
-    return [row for row in chosen(rows, "size", name=name, R=r) if row["stable"]]
+    return [row for row in select_rows(rows, "size", name=name, R=r) if row["stable"]]
 
 
 def _failing(verdicts: dict[int, bool | None]) -> str:
@@ -155,21 +155,21 @@ def _failing(verdicts: dict[int, bool | None]) -> str:
 def _one_message(rows: Sequence[Row]) -> Section:
     table, verdicts = [], []
     for name in SYSTEMS:
-        for r in routers(chosen(rows, "size", name=name)):
+        for r in routers(select_rows(rows, "size", name=name)):
             ladder = _ladder(rows, name, r)
             verdicts.append(vanishing([scaled(value(row, "total"), -1.0, 1.0) for row in ladder]))
             for row in ladder[:1] + ladder[1:][-1:]:
                 cells = (_cell(row, kind) for kind in ("pull", "remove", "total"))
                 table.append((name, f"{row['point']['n']:,}", str(r), *cells))
     return Section(
-        heading="One message a customer",
-        claim="The exchange between routers and servers comes down to one message a customer.",
+        heading="One message per customer",
+        claim="Routers and servers exchange one message per customer in the limit.",
         setting="The stationary points above; smallest and largest stable n. A customer that neither waits "
         "nor is blocked costs one pull-message; one sent at random to an idle server, a remove-message more.",
-        header=("buffers", "n", "R", "pull", "remove", "messages a customer"),
+        header=("buffers", "n", "R", "pull", "remove", "messages per customer"),
         table=table,
         reproduced=all_hold(verdicts),
-        verdict="Criterion: as above, for 1 - messages a customer, from below as customers that wait cost "
+        verdict="Criterion: as above, for 1 - messages per customer, as customers that wait cost "
         f"none; {verdicts.count(True)} of {len(verdicts)} meet it, {verdicts.count(False)} rise.",
     )
 
@@ -177,8 +177,8 @@ def _one_message(rows: Sequence[Row]) -> Section:
 def _fluid(rows: Sequence[Row]) -> Section:
     table, verdicts = [], []
     for name in SYSTEMS:
-        for r in routers(chosen(rows, "watched", name=name)):
-            ladder = [row for row in chosen(rows, "size", "watched", name=name, R=r) if row["stable"]]
+        for r in routers(select_rows(rows, "watched", name=name)):
+            ladder = [row for row in select_rows(rows, "size", "watched", name=name, R=r) if row["stable"]]
             for row in ladder[-4:]:
                 busy = [read_estimate(part) for part in row["measures"]["busy"]]
                 fluid = [row["extra"][f"fluid busy {j}"] for j in range(len(busy))]
@@ -192,7 +192,7 @@ def _fluid(rows: Sequence[Row]) -> Section:
                     verdicts.append(all_hold(within(x, limit, CLOSE) for x, limit in pairs))
     return Section(
         heading="The fluid point",
-        claim="The system settles at one point: every server idles for the same mean time I, whatever its "
+        claim="The system converges to one point: every server idles for the same mean time I in any "
         "pool, x_j = beta_j / (1 + mu_j I) of the servers are busy, and the mean response is sum x_j / "
         "lambda. So waiting is optimal, response is not: fast servers idle as long as slow ones.",
         setting="The four largest stable systems above of each R. Response in time units.",
@@ -204,18 +204,18 @@ def _fluid(rows: Sequence[Row]) -> Section:
 
 
 def _law(rows: Sequence[Row]) -> Section:
-    found = sorted(chosen(rows, "law"), key=lambda row: row["scenario"]["content"]["load"])
-    keys = [(row["scenario"]["content"]["load"], row["point"]["R"]) for row in found]
-    largest = dict(zip(keys, found, strict=True))  # n ascends
+    selected = sorted(select_rows(rows, "law"), key=lambda row: row["scenario"]["content"]["load"])
+    keys = [(row["scenario"]["content"]["load"], row["point"]["R"]) for row in selected]
+    largest = dict(zip(keys, selected, strict=True))  # n ascends
     verdicts = [within(scaled_empty(row), row["extra"]["c"], LAW_CLOSE) for row in largest.values()]
     return Section(
         heading="How fast: like 1/n",
         claim="Not in the paper. P(a router is empty) is about c (R - 1) / (n (1 - load)), where c depends "
         "on the load alone. It is the limit of r (1 - load) q0 in the mean field with r = n / R servers a "
-        "router, as r grows, carried over to fixed R; known numerically to about 15 %.",
+        "router, as r grows, at fixed R; known numerically to about 15 %.",
         setting="Equal servers of rate 1 without limit; PULL; 8 replications, each after five relaxation "
-        "times of the split and 200 service times. Rare excursions of the split decide, so that many "
-        "relaxation times are needed: their number limits n.",
+        "times of the split and 200 service times. Rare excursions of the split matter, so that many "
+        "relaxation times are needed, which limits n.",
         header=("load", "n", "R", "relaxation times", "P(router empty)", "c measured", "c"),
         table=[
             (
@@ -227,17 +227,18 @@ def _law(rows: Sequence[Row]) -> Section:
                 plus_minus(scaled_empty(row)),
                 f"{row['extra']['c']:.4f}",
             )
-            for row in found
+            for row in selected
         ],
         reproduced=all_hold(verdicts),
-        verdict=f"Criterion: at the largest n of each load and R the interval lies within {LAW_CLOSE:.0%} of "
-        f"c: {verdicts.count(True)} do, {verdicts.count(None)} cross an end, {verdicts.count(False)} not.",
+        verdict=f"Criterion: at the largest n of each load and R the interval is within {LAW_CLOSE:.0%} "
+        f"of c: {verdicts.count(True)} do, {verdicts.count(None)} are undecided, "
+        f"{verdicts.count(False)} do not.",
     )
 
 
 def _small(rows: Sequence[Row]) -> Section:
-    several = [row for row in chosen(rows, "size", name="unlimited") if row["point"]["R"] > 1]
-    weighted = chosen(rows, "fallback")
+    several = [row for row in select_rows(rows, "size", name="unlimited") if row["point"]["R"] > 1]
+    weighted = select_rows(rows, "fallback")
     agree = [row["stable"] == ("field late" in row["extra"]) for row in several]
     stable = [row["stable"] for row in weighted]
     unstable = [f"n = {row['point']['n']}, R = {row['point']['R']}" for row in several if not row["stable"]]
@@ -255,8 +256,8 @@ def _small(rows: Sequence[Row]) -> Section:
                 f"{row['point']['n']:,}",
                 str(row["point"]["R"]),
                 row["policy"]["name"],
-                "stable" if row["stable"] else "queues grow",
-                _field(row, "stable" if "field late" in row["extra"] else "queues grow"),
+                "stable" if row["stable"] else "unstable",
+                _field(row, "stable" if "field late" in row["extra"] else "unstable"),
                 _cell(row, "p_wait"),
                 _field(row, f"{row['extra'].get('field p_wait', float('nan')):.5f}".replace("nan", "-")),
                 _cell(row, "response"),
@@ -265,7 +266,7 @@ def _small(rows: Sequence[Row]) -> Section:
         ],
         reproduced=all_hold([*agree, *stable]),
         verdict="Criterion: PULL is stable exactly where the mean field is, and with a fallback by rate at "
-        f"all points measured. Queues grow at {'; '.join(unstable) or 'no point'}; {agree.count(False)} of "
+        f"all points measured. Unstable: {'; '.join(unstable) or 'no point'}; {agree.count(False)} of "
         f"{len(agree)} points disagree with the mean field.",
     )
 
@@ -276,25 +277,25 @@ def _field(row: Row, text: str) -> str:
 
 
 def _many_routers(rows: Sequence[Row]) -> Section:
-    found = chosen(rows, "growing R")
+    selected = select_rows(rows, "growing R")
     table, verdicts = [], []
-    for row in sorted(found, key=lambda row: row["scenario"]["name"]):
+    for row in sorted(selected, key=lambda row: row["scenario"]["name"]):
         cells = []
         for name in ("p_wait", "p_block", "response"):
             limit = row["extra"][f"field {name}"]
             cells += [_cell(row, name), f"{limit:.6f}"] if limit else ["0", "0"]
-            if limit and row["point"]["n"] == max(r["point"]["n"] for r in found):
+            if limit and row["point"]["n"] == max(r["point"]["n"] for r in selected):
                 verdicts.append(within(value(row, name), limit, FIELD_CLOSE))
         table.append((row["scenario"]["name"], f"{row['point']['n']:,}", str(row["point"]["R"]), *cells))
     return Section(
         heading="If routers grow with the servers, waiting stays",
-        claim="R must be fixed: with r = n / R servers a router the system has another limit, the mean "
+        claim="R must be fixed: with r = n / R servers per router the system has another limit, the mean "
         "field, in which customers wait (Van Houdt 2024 for equal servers).",
         setting="r = 10; half of the servers at rate 1 and half at rate 2, without limits or with buffers 3 "
-        "and 1; and equal servers; 8 replications, each after 200 service times of the slowest servers: a "
-        "router of ten servers soon forgets.",
+        "and 1; and equal servers; 8 replications, each after 200 service times of the slowest servers, "
+        "which is long for a router of ten servers.",
         header=("system", "n", "R", "P(wait)", "limit", "P(block)", "limit", "response", "limit"),
         table=table,
         reproduced=all_hold(verdicts),
-        verdict=f"Criterion: at the largest n all intervals lie within {FIELD_CLOSE:.0%} of the mean field.",
+        verdict=f"Criterion: at the largest n all intervals are within {FIELD_CLOSE:.0%} of the mean field.",
     )

@@ -30,8 +30,8 @@ ABOUT = (
     "An idle server sends one pull-message to a random router; a router sends a customer to a server whose "
     "message it holds, and at random if it holds none. The paper proves that, as the system grows at a fixed "
     "number R of routers and a load below 1, customers neither wait nor are blocked, whatever the pools and "
-    "their buffers, though a customer costs one message only. It tells nothing about finite systems: how "
-    "large they must be, and how long the limit takes, is measured here."
+    "their buffers, at only one message per customer. It says nothing about finite systems: how large they "
+    "must be, and how long convergence takes, is measured here."
 )
 
 HALVES = {  # rate and buffer of either half of the servers, and the load
@@ -40,8 +40,8 @@ HALVES = {  # rate and buffer of either half of the servers, and the load
     "finite, load 0.8": (((1.0, 3), (2.0, 1)), 0.8),
     "unlimited, load 0.8": (((1.0, None), (2.0, None)), 0.8),
 }
-SETTLED = 200  # service times of the slowest servers, after which queues are forgotten
-FAR = 1e6  # servers a router at which the mean field has reached its limit, to five digits
+WARMUP_TIMES = 200  # service times of the slowest servers, after which queues are forgotten
+FAR = 1e6  # servers per router at which the mean field has reached its limit, to five digits
 
 
 def system(name: str, n: int, routers: int) -> Scenario:
@@ -72,8 +72,8 @@ class Sizes:
     """
 
     customers: int
-    settled: tuple[int, ...]
-    watched: tuple[tuple[int, int], ...]
+    stationary: tuple[int, ...]
+    transient: tuple[tuple[int, int], ...]
     watched_customers: int
     fallback: tuple[int, ...]
     law: tuple[tuple[float, int, int, int], ...]
@@ -83,8 +83,8 @@ class Sizes:
 
 QUICK = Sizes(
     customers=1_000_000,
-    settled=(50, 200, 1000, 3000),
-    watched=((100_000, 10),),
+    stationary=(50, 200, 1000, 3000),
+    transient=((100_000, 10),),
     watched_customers=5_000_000,
     fallback=(100,),
     law=((0.7, 500, 2, 1500), (0.9, 1500, 10, 1500)),
@@ -93,11 +93,11 @@ QUICK = Sizes(
 )
 FULL = Sizes(
     customers=4_000_000,
-    settled=(50, 100, 300, 1000, 3000, 10_000),
-    watched=tuple(product((100_000, 1_000_000), (1, 2, 5, 10))),
+    stationary=(50, 100, 300, 1000, 3000, 10_000),
+    transient=tuple(product((100_000, 1_000_000), (1, 2, 5, 10))),
     watched_customers=5_000_000,
     fallback=(50, 100, 300),
-    law=(  # 1500 would leave an interval of a tenth at R = 2: their number limits n
+    law=(  # 1500 would leave an interval of 10 % at R = 2; their number limits n
         (0.5, 480, 2, 4500),
         (0.7, 1000, 2, 4500),
         (0.9, 3000, 2, 4500),
@@ -116,42 +116,46 @@ def tasks(setup: Setup) -> Iterator[Callable[[], Row]]:
 
 
 def measurements(setup: Setup, sizes: Sizes) -> Iterator[Callable[[], Row]]:
-    """Yield the measurements; `stolyar_sections` tells what each experiment is for."""
+    """Yield the measurements; `sections` says what each experiment is for."""
     for name in ("finite", "unlimited"):
-        for n, routers in product(sizes.settled, (1, 2, 5, 10)):
-            yield partial(settled, setup, "size", system(name, n, routers), sizes.customers, 30)
-        for n, routers in sizes.watched:
-            yield partial(watched, setup, system(name, n, routers), sizes.watched_customers)
+        for n, routers in product(sizes.stationary, (1, 2, 5, 10)):
+            yield partial(stationary, setup, "size", system(name, n, routers), sizes.customers, 30)
+        for n, routers in sizes.transient:
+            yield partial(transient, setup, system(name, n, routers), sizes.watched_customers)
     for n in sizes.fallback:
         yield partial(
-            settled, setup, "fallback", system("unlimited", n, 10), sizes.customers, 30, "pull-weighted"
+            stationary, setup, "fallback", system("unlimited", n, 10), sizes.customers, 30, "pull-weighted"
         )
     for load, most, routers, spans in sizes.law:
         for n in (most // 4, most):
-            yield partial(settled, setup, "law", equal_servers(load, n, routers), sizes.customers, spans)
+            yield partial(stationary, setup, "law", equal_servers(load, n, routers), sizes.customers, spans)
     for n in sizes.growing:
         for name in ("finite, load 0.8", "unlimited, load 0.8"):
-            yield partial(settled, setup, "growing R", system(name, n, n // 10), sizes.growing_customers, 0)
-        yield partial(settled, setup, "growing R", equal_servers(0.9, n, n // 10), sizes.growing_customers, 0)
+            yield partial(
+                stationary, setup, "growing R", system(name, n, n // 10), sizes.growing_customers, 0
+            )
+        yield partial(
+            stationary, setup, "growing R", equal_servers(0.9, n, n // 10), sizes.growing_customers, 0
+        )
 
 
-def settled(
+def stationary(
     setup: Setup, experiment: str, scenario: Scenario, customers: int, spans: float, policy: str = "pull"
 ) -> Row:
     """Measure the stationary state, over enough relaxation times of the split.
 
     At least `customers` customers and `spans` relaxation times.
 
-    The warm-up is five such times (unless R grows with n, where each router soon forgets) and `SETTLED`
+    The warm-up is five such times (unless R grows with n, where each router soon forgets) and `WARMUP_TIMES`
     service times of the slowest servers.
     """
     split = split_relaxation(scenario) * scenario.total_arrival_rate if scenario.routers > 1 else 0.0
-    warmup = math.ceil(service_times(scenario, SETTLED) + (5 * split if spans else 0.0))
+    warmup = math.ceil(service_times(scenario, WARMUP_TIMES) + (5 * split if spans else 0.0))
     counted = max(customers, math.ceil(spans * split))
     return point(setup, experiment, scenario, policy, counted, warmup, 8, counted / split if split else None)
 
 
-def watched(setup: Setup, scenario: Scenario, customers: int) -> Row:
+def transient(setup: Setup, scenario: Scenario, customers: int) -> Row:
     """Measure a system too large to become stationary, from an even split."""
     warmup = math.ceil(service_times(scenario, FILLED))
     split = split_relaxation(scenario) * scenario.total_arrival_rate
@@ -201,9 +205,8 @@ def late(result: Result) -> Estimate:
 def empty(result: Result) -> Estimate:
     """Return P(the customer's router holds no message).
 
-    The random server is then busy, full, or idle.
-
-    In the last case its message is withdrawn from another router.
+    The random server is then busy, full, or idle; in the last case its message is withdrawn from another
+    router.
     """
     if not result.stable:
         return nan_estimate(result.replications)
@@ -214,18 +217,18 @@ def theory(scenario: Scenario) -> dict[str, float]:
     """Return the limits for a system: fixed R, its 1/n law, and fixed n / R."""
     pools, load, n, routers = scenario.pools, scenario.nominal_load, scenario.servers, scenario.routers
     fluid, far = pull_fluid(pools, load), pull_many_routers(pools, load, FAR)
-    found = {f"fluid busy {j}": busy for j, busy in enumerate(fluid.busy)}
-    found |= {"fluid response": fluid.response, "c": far.q0 * FAR * (1 - load)}
-    found["law late"] = not_at_once(far) * FAR * (routers - 1) / n
+    limits = {f"fluid busy {j}": busy for j, busy in enumerate(fluid.busy)}
+    limits |= {"fluid response": fluid.response, "c": far.q0 * FAR * (1 - load)}
+    limits["law late"] = late_share(far) * FAR * (routers - 1) / n
     try:
         limit = pull_many_routers(pools, load, n / routers)
     except ValueError:  # the slowest servers saturate
-        return found
-    found |= {"field q0": limit.q0, "field response": limit.response, "field late": not_at_once(limit)}
-    return found | {"field p_wait": limit.p_wait, "field p_block": limit.p_block}
+        return limits
+    limits |= {"field q0": limit.q0, "field response": limit.response, "field late": late_share(limit)}
+    return limits | {"field p_wait": limit.p_wait, "field p_block": limit.p_block}
 
 
-def not_at_once(limit: PullLimit) -> float:
+def late_share(limit: PullLimit) -> float:
     """Return P(a customer waits or is blocked) in a limit."""
     return limit.p_wait * (1 - limit.p_block) + limit.p_block
 

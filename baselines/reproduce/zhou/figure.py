@@ -29,9 +29,9 @@ MARKS = {  # style, and whether hollow
 }
 TICKS = (1, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 7, 10)
 CAPTION = (
-    "Thresholds r as the load rho comes to 1 (to the right); x = 1 / (1 - rho). n equal servers of rate 1, "
+    "Thresholds r as the load rho tends to 1 (to the right); x = 1 / (1 - rho). n equal servers of rate 1, "
     "R = 1 router, {replications} replications, seeds {first} to {last}, one for each load. Bars are "
-    "intervals of 95 %, lines are theory: 1, which is optimal; JIQ, its limit 2n / (n + 1), at n = 2 "
+    "95 % intervals, lines are theory: 1, which is optimal; JIQ, its limit 2n / (n + 1), at n = 2 "
     "exact; random, exact."
 )
 
@@ -61,9 +61,9 @@ def _panel(axes: Axes, rows: Sequence[Row], n: int) -> None:
     draw_line(axes, x.tolist(), jiq, 0)
     draw_line(axes, x.tolist(), (n * (1 - x)).tolist(), 2)
     for rule, (style, hollow) in MARKS.items():
-        found = select(rows, n=n, rule=rule)
-        places = [1 - row["point"]["load"] for row in found]
-        draw_estimates(axes, places, [value(row, "scaled") for row in found], rule, style, hollow)
+        selected = select(rows, n=n, rule=rule)
+        places = [1 - row["point"]["load"] for row in selected]
+        draw_estimates(axes, places, [value(row, "scaled") for row in selected], rule, style, hollow)
     axes.invert_xaxis()
     axes.set_xticks([1 - load for load in loads], [f"{1 - load:.3g}" for load in loads])
     axes.set_yticks(ticks := [y for y in TICKS if y <= 1.1 * n], [f"{y:g}" for y in ticks])

@@ -45,7 +45,7 @@ def layer_limit(servers: int, threshold: int) -> float:
 
     Derived here; that of JIQ is the paper's.
 
-    While queue i is below r and the others are long, it gets all n customers a service time: it holds k < r
+    While queue i is below r and the others are long, it gets all n customers per service time: it holds k < r
     in proportion to n^k. So of b = 1 + n + ... + n^(r-1) time units in which the others miss their arrivals
     it idles in one. In the diffusion limit its idling thus pushes queue i by (n - 1) b and the others by -b
     each, beside the idle service itself; that Q1^2 and Q1 Q2 have no drift gives n (1 + b) / (1 + n b).
@@ -62,16 +62,16 @@ def sizes(rows: Sequence[Row]) -> list[int]:
 
 def limits(rows: Sequence[Row], rules: Sequence[str]) -> dict[Key, Estimate]:
     """Return (1 - rho) E[N] of rules at each n, carried to rho = 1."""
-    found = {}
+    fits = {}
     for n in sizes(rows):
         for rule in rules:
             of_rule = select(rows, n=n, rule=rule)
             y = [row["point"]["threshold"] if rule in GROWING else None for row in of_rule]
             loads = [row["point"]["load"] for row in of_rule]
-            found[n, rule] = extrapolate(
+            fits[n, rule] = extrapolate(
                 [(a, b, value(c, "scaled")) for a, b, c in zip(loads, y, of_rule, strict=True)]
             )
-    return found
+    return fits
 
 
 def _setting(rows: Sequence[Row]) -> str:
@@ -83,20 +83,20 @@ def _setting(rows: Sequence[Row]) -> str:
         f"{', '.join(f'{load:g}' for load in loads)}, each on its own seed. {REPLICATIONS} replications; at "
         f"load {loads[-1]:g} {last['customers']:,} customers in all, and a warm-up of {last['warmup']:,} in "
         "each. A warm-up is ten relaxation times of a pooled server, rho / (1 - sqrt rho)^2 customers "
-        "each; where routing leaves queues to themselves (random, r = x and above) it is five times those "
+        "each; where queues are nearly independent (random, r = x and above) it is five times those "
         f"of a single server, n times longer. {METHOD} x = 1 / (1 - rho)."
     )
 
 
 def _exact(rows: Sequence[Row]) -> Section:
     """Compare with what is known exactly."""
-    found = [
+    known = [
         (row, value(row, "scaled"), row["extra"]["exact"])
         for row in rows
         if row["extra"]["exact"] is not None
     ]
-    level = joint_level(len(found))
-    agree = [contains(mine, theory, level) for _, mine, theory in found]
+    level = joint_level(len(known))
+    agree = [contains(mine, theory, level) for _, mine, theory in known]
     table = [
         (
             str(row["point"]["n"]),
@@ -105,7 +105,7 @@ def _exact(rows: Sequence[Row]) -> Section:
             plus_minus(mine),
             f"{theory:.6f}",
         )
-        for row, mine, theory in found
+        for row, mine, theory in known
     ]
     return Section(
         "Where E[N] is known exactly",
@@ -122,12 +122,12 @@ def _exact(rows: Sequence[Row]) -> Section:
 
 
 def _by_load(
-    rows: Sequence[Row], found: Limits, theory: Callable[[int, str], str]
+    rows: Sequence[Row], fits: Limits, theory: Callable[[int, str], str]
 ) -> tuple[list[str], list[list[str]]]:
     """Return header and cells: (1 - rho) E[N] by load, its limit, theory."""
     loads = sorted({row["point"]["load"] for row in rows})
     table = []
-    for (n, rule), fitted in found.items():
+    for (n, rule), fitted in fits.items():
         cells = {
             row["point"]["load"]: plus_minus(value(row, "scaled")) for row in select(rows, n=n, rule=rule)
         }
@@ -139,11 +139,11 @@ def _by_load(
 
 def _idle_queue(rows: Sequence[Row]) -> Section:
     """Decide whether JIQ lies strictly between the optimum and random routing."""
-    found = limits(rows, ["JIQ"])
-    level = joint_level(len(found))
-    header, table = _by_load(rows, found, lambda n, _: f"{layer_limit(n, 1):.6f}")
-    met = all_hold(contains(mine, layer_limit(n, 1), level) for (n, _), mine in found.items())
-    apart = [_strictly_between(mine, n, level) for (n, _), mine in found.items()]
+    fits = limits(rows, ["JIQ"])
+    level = joint_level(len(fits))
+    header, table = _by_load(rows, fits, lambda n, _: f"{layer_limit(n, 1):.6f}")
+    met = all_hold(contains(mine, layer_limit(n, 1), level) for (n, _), mine in fits.items())
+    apart = [_strictly_between(mine, n, level) for (n, _), mine in fits.items()]
     return Section(
         "JIQ lies strictly between the optimum and random routing",
         "(1 - rho) E[N] of JIQ has a limit above 1 and below n: with equal servers and exponential service "
@@ -165,16 +165,16 @@ def _strictly_between(mine: Estimate, n: int, level: float) -> bool | None:
 
 def _constant(rows: Sequence[Row]) -> Section:
     """Decide whether constant thresholds miss the optimum."""
-    found = limits(rows, list(CONSTANT))
-    level = joint_level(len(found))
-    derived = {(n, rule): layer_limit(n, CONSTANT[rule]) for n, rule in found}
-    header, table = _by_load(rows, found, lambda n, rule: f"{derived[n, rule]:.6f}")
-    ends = {key: mine.interval(level) for key, mine in found.items()}
+    fits = limits(rows, list(CONSTANT))
+    level = joint_level(len(fits))
+    derived = {(n, rule): layer_limit(n, CONSTANT[rule]) for n, rule in fits}
+    header, table = _by_load(rows, fits, lambda n, rule: f"{derived[n, rule]:.6f}")
+    ends = {key: mine.interval(level) for key, mine in fits.items()}
     above = [key for key, (low, _) in ends.items() if low > 1]
     against = [key for key, (_, high) in ends.items() if high < derived[key]]
     left = [key for key in ends if key not in above and key not in against]
-    agree = [contains(mine, derived[key], level) for key, mine in found.items()]
-    gaps = [abs(mine.mean - derived[key]) for key, mine in found.items() if math.isfinite(mine.mean)]
+    agree = [contains(mine, derived[key], level) for key, mine in fits.items()]
+    gaps = [abs(mine.mean - derived[key]) for key, mine in fits.items() if math.isfinite(mine.mean)]
     everywhere = {n for n, _ in above} == set(sizes(rows))
     return Section(
         "No constant threshold is optimal",
@@ -198,19 +198,19 @@ def _listed(keys: Sequence[Key]) -> str:
     return ", ".join(f"{rule} at n = {n}" for n, rule in keys) or "none"
 
 
-def _told(found: Limits, decided: Mapping[Key, bool | None]) -> str:
+def _decisions(fits: Limits, decided: Mapping[Key, bool | None]) -> str:
     """Return decisions in words, each with its number."""
     words = {True: "optimal", False: "not optimal", None: "undecided"}
     return "; ".join(
-        f"{rule} at n = {n}: {plus_minus(found[n, rule])}, {words[x]}" for (n, rule), x in decided.items()
+        f"{rule} at n = {n}: {plus_minus(fits[n, rule])}, {words[x]}" for (n, rule), x in decided.items()
     )
 
 
 def _logarithmic(rows: Sequence[Row]) -> Section:
     """Decide whether a logarithmic threshold is optimal."""
-    found = limits(rows, ["JSQ", "r = 1.5 log x"])
-    header, table = _by_load(rows, found, lambda n, rule: "1")
-    decided = {key: is_one(mine, joint_level(len(found))) for key, mine in found.items()}
+    fits = limits(rows, ["JSQ", "r = 1.5 log x"])
+    header, table = _by_load(rows, fits, lambda n, rule: "1")
+    decided = {key: is_one(mine, joint_level(len(fits))) for key, mine in fits.items()}
     return Section(
         "A logarithmic threshold is optimal",
         "(1 - rho) E[N] -> 1 where r grows like the logarithm of the mean number of customers; so it does "
@@ -220,19 +220,19 @@ def _logarithmic(rows: Sequence[Row]) -> Section:
         header,
         table,
         all_hold(decided.values()),
-        f"{CRITERION} {_told(found, decided)}.",
+        f"{CRITERION} {_decisions(fits, decided)}.",
     )
 
 
 def _polynomial(rows: Sequence[Row]) -> Section:
     """Decide whether thresholds that grow like E[N], or faster, are too large."""
-    found = limits(rows, [*POLYNOMIAL, "random"])
-    level = joint_level(len(found))
-    header, table = _by_load(rows, found, lambda n, rule: str(n) if rule in ("r = x^1.5", "random") else "")
-    decided = {(n, rule): is_one(mine, level) for (n, rule), mine in found.items() if rule in POLYNOMIAL}
+    fits = limits(rows, [*POLYNOMIAL, "random"])
+    level = joint_level(len(fits))
+    header, table = _by_load(rows, fits, lambda n, rule: str(n) if rule in ("r = x^1.5", "random") else "")
+    decided = {(n, rule): is_one(mine, level) for (n, rule), mine in fits.items() if rule in POLYNOMIAL}
     large = [None if x is None else not x for (_, rule), x in decided.items() if rule != "r = x^0.5"]
     highest = max(row["point"]["load"] for row in rows if row["point"]["rule"] == "random")
-    alike = all_hold(contains(mine, n, level) for (n, rule), mine in found.items() if rule == "r = x^1.5")
+    alike = all_hold(contains(mine, n, level) for (n, rule), mine in fits.items() if rule == "r = x^1.5")
     return Section(
         "A threshold that grows like a polynomial is too large",
         "The threshold must grow slower than a polynomial of the mean number of customers. Where it "
@@ -242,8 +242,8 @@ def _polynomial(rows: Sequence[Row]) -> Section:
         header,
         table,
         all_hold(large),
-        f"{CRITERION} {_told(found, decided)}. The claim is tested where r grows like the number of "
+        f"{CRITERION} {_decisions(fits, decided)}. The claim is tested where r grows like the number of "
         "customers or faster, a = 1 and a = 3/2. Whether a = 3/2 has the limit n of random routing: "
-        f"{verdict_word(alike)}. No verdict hangs on a = 1/2: it adds about n r (1 - rho), of order (1 - "
+        f"{verdict_word(alike)}. No verdict depends on a = 1/2: it adds about n r (1 - rho), of order (1 - "
         "rho)^(1/2), which must vanish, but slowly.",
     )

@@ -39,13 +39,13 @@ class Rule:
     Attributes:
         threshold: r, given x = 1 / (1 - rho), which is about E[N]; None: not a policy with a threshold.
         highest: The highest load that is measured.
-        alone: Whether routing leaves each queue to itself, so that it relaxes n times slower than a pooled
-            server does.
+        independent: Whether queues are nearly independent, so that they relax n times slower than a pooled
+            server.
     """
 
     threshold: Callable[[float], int] | None = None
     highest: float = 1.0
-    alone: bool = False
+    independent: bool = False
 
 
 RULES = {
@@ -56,9 +56,9 @@ RULES = {
     "r = 8": Rule(lambda x: 8),
     "r = 1.5 log x": Rule(lambda x: math.ceil(1.5 * math.log(x))),
     "r = x^0.5": Rule(lambda x: math.ceil(x**0.5)),
-    "r = x": Rule(math.ceil, highest=0.995, alone=True),
-    "r = x^1.5": Rule(lambda x: math.ceil(x**1.5), highest=0.995, alone=True),
-    "random": Rule(highest=0.995, alone=True),
+    "r = x": Rule(math.ceil, highest=0.995, independent=True),
+    "r = x^1.5": Rule(lambda x: math.ceil(x**1.5), highest=0.995, independent=True),
+    "random": Rule(highest=0.995, independent=True),
 }
 
 
@@ -103,17 +103,17 @@ def threshold(rule: str, load: float) -> int | None:
     return None if of is None else of(round(1.0 / (1.0 - load), 9))  # whole numbers must be whole
 
 
-def named(rule: str, load: float) -> str:
+def policy_name(rule: str, load: float) -> str:
     """Return the name of the policy of a rule at a load, for `make`."""
     return {"JSQ": "jsq", "JIQ": "jiq", "random": "random"}.get(rule) or f"jbt({threshold(rule, load)})"
 
 
 def point(setup: Setup, sizes: Sizes, servers: int, rule: str, load: float, seed: int) -> Row:
-    """Measure a rule at a load, and put beside it what is known exactly."""
+    """Measure a rule at a load, with its exact value where known."""
     scenario = Scenario((Pool(servers),), load=load, name=f"{servers} equal servers")
-    settle = 5 * servers if RULES[rule].alone else 10
-    run = run_at(load, seed, sizes.relaxations[load], settle, setup.workers)
-    result = measure(scenario, named(rule, load), run)
+    warmup = 5 * servers if RULES[rule].independent else 10
+    run = run_at(load, seed, sizes.relaxations[load], warmup, setup.workers)
+    result = measure(scenario, policy_name(rule, load), run)
     where = {
         "experiment": "limit",
         "n": servers,
@@ -122,7 +122,7 @@ def point(setup: Setup, sizes: Sizes, servers: int, rule: str, load: float, seed
         "threshold": threshold(rule, load),
     }
     extra = {"scaled": scaled_number(result, run), "exact": exact(scenario, rule, sizes.solved)}
-    return make_row(setup, scenario, make(named(rule, load)), result, where, extra)
+    return make_row(setup, scenario, make(policy_name(rule, load)), result, where, extra)
 
 
 def exact(scenario: Scenario, rule: str, solved: float) -> float | None:
@@ -133,7 +133,7 @@ def exact(scenario: Scenario, rule: str, solved: float) -> float | None:
     if servers == 2 and rule == "JIQ":
         return (1.0 - load) * jiq_two_servers_mean_number(load)
     if servers == 2 and rule in SOLVED and load <= solved:
-        return (1.0 - load) * solve(scenario, make(named(rule, load))).mean_number
+        return (1.0 - load) * solve(scenario, make(policy_name(rule, load))).mean_number
     return None
 
 

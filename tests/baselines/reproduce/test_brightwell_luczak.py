@@ -23,8 +23,8 @@ from baselines.reproduce.brightwell_luczak.study import (
     Regime,
     excess,
     measurements,
-    meeting,
     theory,
+    time_to_mean,
 )
 from baselines.reproduce.common.study import Row, Section, Setup, value
 from pull_env.reporting.rows import to_line
@@ -186,7 +186,7 @@ def test_snapshots_agree_with_the_counters_of_the_run(rows: Rows) -> None:
 )
 def test_meeting_is_the_first_crossing_from_either_side(numbers: list[float], met: float) -> None:
     path = np.column_stack([np.arange(len(numbers)), numbers, numbers]).astype(np.float64)
-    assert meeting(path, 2.0) == pytest.approx(met)
+    assert time_to_mean(path, 2.0) == pytest.approx(met)
 
 
 def test_an_excess_takes_the_time_that_the_spare_capacity_needs() -> None:

@@ -19,8 +19,8 @@ from pull_env.theory import exact
 
 TINY = Sizes(
     customers=2000,
-    settled=(20, 40),
-    watched=((400, 1), (400, 10)),
+    stationary=(20, 40),
+    transient=((400, 1), (400, 10)),
     watched_customers=20_000,
     fallback=(20,),
     law=((0.5, 40, 2, 20), (0.9, 80, 10, 20)),
@@ -69,7 +69,7 @@ def by_heading(rows: list[dict[str, Any]]) -> dict[str, Section]:
 
 WAITING = "Waiting and blocking vanish: finite buffers"
 UNLIMITED = "Waiting and blocking vanish: unlimited buffers"
-MESSAGE, FLUID, LAW = "One message a customer", "The fluid point", "How fast: like 1/n"
+MESSAGE, FLUID, LAW = "One message per customer", "The fluid point", "How fast: like 1/n"
 SMALL, MANY = (
     "Where it is too small: unlimited queues may grow",
     "If routers grow with the servers, waiting stays",
@@ -92,7 +92,7 @@ def test_tiny_sizes_give_a_page_and_a_figure(rows: list[dict[str, Any]]) -> None
 def test_unstable_points_are_shown_as_such(rows: list[dict[str, Any]]) -> None:
     unstable = [row for row in rows if row["scenario"]["name"] == "unlimited" and not row["stable"]]
     assert unstable
-    lines = [line for line in by_heading(rows)[UNLIMITED].table if line[-1] == "unstable: queues grow"]
+    lines = [line for line in by_heading(rows)[UNLIMITED].table if line[-1] == "unstable"]
     assert len(lines) == len(unstable)
     assert {line[4] for line in lines} == {"-"}
 
