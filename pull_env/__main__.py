@@ -169,7 +169,7 @@ def bench(
 
 def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     from pull_env.reporting.describe import TRACE_NOTE, decimals, growth_line, run_line, system_line
-    from pull_env.scenario.trace import skipped
+    from pull_env.scenario.trace import skipped_rows
     from pull_env.simulation.warmup import warmup_customers
     from pull_env.theory.prediction import lower_bounds, predict
 
@@ -207,7 +207,7 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
     if scenario.replay is not None:
         out.print(TRACE_NOTE)
     if isinstance(scenario.arrivals, Trace) and scenario.arrivals.bad_rows is not None:
-        out.print(f"Skipped rows of {scenario.arrivals.trace}: {skipped(scenario.arrivals):,}.")
+        out.print(f"Skipped rows of {scenario.arrivals.trace}: {skipped_rows(scenario.arrivals):,}.")
 
 
 def _measures(scenario: Scenario, result: Result) -> Iterator[tuple[str, str, Estimate, str]]:

@@ -117,7 +117,7 @@ def test_a_policy_may_be_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["two-sped", "pull"], "'two-sped' is not a known scenario: did you mean 'two-speeds'?"),
         (["two-speeds", "pul"], "policy is 'pul': did you mean 'pull'?"),
         (["two-speeds", "jbt"], "policy is 'jbt': its argument r is missing"),
-        (["llm-gateway", "pull"], "llm-gateway replays a trace of yours: name it, by "),
+        (["llm-gateway", "pull"], "llm-gateway replays a trace that you provide: "),
         (
             ["llm-gateway", "pull", "--trace", "no.csv"],
             f"{os.path.abspath('no.csv')} cannot be read: No such",

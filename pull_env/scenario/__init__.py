@@ -1,1 +1,1 @@
-"""Systems as data: pools, routers, arrivals, service, faults, prices; and how they are checked."""
+"""Systems as data: pools, arrivals, service, faults and prices, with their checks."""

@@ -1,7 +1,8 @@
-"""When customers arrive, and at which router, where it is not by Poisson streams of fixed shares.
+"""Arrival processes other than Poisson streams of fixed shares.
 
-Frozen values that check themselves; `kind` tells them apart in a table, none being a trace:
-`arrivals = {kind = "bursts", peak = 1.5, length = 20}`. Rates are relative: the mean rate is the scenario's.
+Frozen dataclasses that check their fields. In a table, `kind` names the class, and a table without it is a
+trace: `arrivals = {kind = "bursts", peak = 1.5, length = 20}`. Rates are relative: the mean rate is the
+scenario's.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.scenario.laws import Law, expect_law, law_of
+from pull_env.scenario.laws import Law, build_law, check_law
 from pull_env.scenario.validation import ScenarioError, assign
 from pull_env.scenario.validation import check_scenario as check
 
@@ -26,17 +27,17 @@ CHANCES_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Trace:
-    """A file of recorded customers, and its columns to use; `pull_env.scenario.trace` reads it.
+    """A file of recorded customers, which `pull_env.scenario.trace` reads.
 
     Attributes:
         trace: Path of a CSV file with a header, of a Parquet file (.parquet), or of one in Standard Workload
             Format (.swf), whose columns are named in `pull_env.scenario.columns`.
         time: Name of the column with the arrival times.
         size: Name of the column with the work that each customer brings.
-        block: Customers in a block: blocks of neighbours, each from a random place of the trace, follow one
-            another without end. None: the trace is replayed once.
-        bad_rows: "skip" leaves rows out that cannot be used, and `trace.skipped` counts them; None refuses
-            the file.
+        block: Customers per block: the run is an endless sequence of blocks, each copied from a random
+            position of the trace. None: the trace is replayed once.
+        bad_rows: "skip" leaves out rows that cannot be used, and `trace.skipped_rows` counts them; None
+            refuses the file.
 
     Raises:
         ScenarioError: If a value is not allowed.
@@ -57,10 +58,9 @@ class Trace:
 
 @dataclass(frozen=True)
 class Batches:
-    """Customers that arrive together, in batches at the times of a Poisson stream.
+    """Batches of customers that arrive at the times of a Poisson stream.
 
-    A batch comes to one router, which is asked for each of its customers in turn, as for the parts of one
-    request.
+    A batch arrives at one router, which assigns its customers one by one, like the parts of a request.
 
     Attributes:
         size: Mean number of customers in a batch, from 1.
@@ -84,16 +84,15 @@ class Batches:
 
 @dataclass(frozen=True)
 class Modulated:
-    """A Poisson stream whose rate depends on a phase, which moves by a Markov chain (MMPP).
+    """A Markov-modulated Poisson process: the arrival rate depends on a phase.
 
     Attributes:
         rates: (K,) relative arrival rates of the phases.
-        lengths: (K,) mean times that a phase lasts, exponential.
-        moves: (K, K) probabilities of the phase that follows, a row for each phase; None: they take turns.
+        lengths: (K,) mean lengths of the phases; they are exponential.
+        moves: (K, K) transition probabilities, one row per phase; None: the phases take turns.
 
     Raises:
-        ScenarioError: If a value is not allowed, or the lasting share of time in each phase depends on where
-            the chain starts.
+        ScenarioError: If a value is not allowed, or the stationary distribution of the phase is not unique.
     """
 
     rates: tuple[float, ...]
@@ -105,7 +104,7 @@ class Modulated:
         rates = check.each("rates", self.rates, check.non_negative)
         lengths = check.each("lengths", self.lengths, check.positive)
         if not any(rates):
-            raise check.refusal("rates", rates, "a list of which one number at least is positive")
+            raise check.refusal("rates", rates, "a list with a positive number")
         if len(lengths) != len(rates):
             raise ScenarioError(f"lengths has {len(lengths)} numbers: it must have {len(rates)}, as rates")
         assign(self, rates=rates, lengths=lengths)
@@ -117,24 +116,24 @@ class Modulated:
         if np.linalg.matrix_rank(self.generator) < len(rates) - 1:
             raise check.refusal("moves", self.moves, "such that all phases lead to one set of phases")
         if not self.mean_rate > 0.0:
-            raise check.refusal("rates", rates, "positive in a phase to which the chain returns")
+            raise check.refusal("rates", rates, "positive in a recurrent phase")
 
     @cached_property
     def chances(self) -> Floats:
-        """Probabilities of the phase that follows, (K, K)."""
+        """Transition probabilities of the phases, (K, K)."""
         phases = len(self.rates)
         return np.roll(np.eye(phases), 1, axis=1) if self.moves is None else np.array(self.moves)
 
     @cached_property
     def generator(self) -> Floats:
-        """Rates at which a phase moves to another one, (K, K), rows that sum to 0."""
+        """Generator matrix of the phase process, (K, K); rows sum to 0."""
         phases = len(self.rates)
         rates: Floats = (self.chances - np.eye(phases)) / np.array(self.lengths)[:, None]
         return rates
 
     @cached_property
     def time_shares(self) -> Floats:
-        """Shares of time in the phases, (K,)."""
+        """Stationary distribution of the phase, (K,)."""
         phases = len(self.rates)
         equations = np.vstack([self.generator.T, np.ones(phases)])
         shares = np.linalg.lstsq(equations, np.append(np.zeros(phases), 1.0), rcond=None)[0]
@@ -150,13 +149,13 @@ class Modulated:
 
 @dataclass(frozen=True)
 class Bursts:
-    """Two phases, quiet and burst: the modulated stream that is given by what is known of it.
+    """A modulated stream of two phases, quiet and burst, given by its peak.
 
-    The mean load is the scenario's; that in quiet times follows.
+    The mean load is the scenario's; the load in quiet times follows from it.
 
     Attributes:
         peak: Load in a burst, above the scenario's.
-        length: Mean time that a burst lasts.
+        length: Mean length of a burst.
         share: Share of time in bursts.
 
     Raises:
@@ -186,11 +185,11 @@ class Bursts:
 
 @dataclass(frozen=True)
 class Day:
-    """A Poisson stream whose rate goes up and down as a sine, from a random time of the day on.
+    """A Poisson stream whose rate is a sine, starting at a random time of the day.
 
     Attributes:
         period: Length of a day.
-        swing: How far the rate goes up and down, as a share of the mean, at most 1.
+        swing: Amplitude as a share of the mean rate, at most 1.
 
     Raises:
         ScenarioError: If a value is not allowed.
@@ -207,31 +206,31 @@ class Day:
 
 @dataclass(frozen=True)
 class Renewal:
-    """Arrivals with independent gaps of any law.
+    """A renewal process: independent gaps of any distribution.
 
     Attributes:
-        gaps: The law of the gaps; a table of it in TOML.
+        gaps: Distribution of the gaps; in TOML its table.
 
     Raises:
-        ScenarioError: If `gaps` is no law.
+        ScenarioError: If `gaps` is not a distribution.
     """
 
     gaps: Law
     kind: str = field(default="renewal", init=False)
 
     def __post_init__(self) -> None:
-        expect_law("gaps", self.gaps)
+        check_law("gaps", self.gaps)
 
 
 @dataclass(frozen=True)
 class HotRouter:
-    """One router gets a fixed share of the customers, the others as much each of the rest; which one moves.
+    """Shares of the routers: a hot one gets more than the others, and it changes.
 
-    In the long run all get as many. In a scenario it stands in place of the list of shares.
+    The others share the rest equally; in the long run all get equal shares. A scenario takes it as `shares`.
 
     Attributes:
         share: Share of the customers that the hot router gets.
-        every: Mean time that it stays, exponential; then any other router is the hot one, each alike.
+        every: Mean time until the hot router changes, exponential; the next one is uniform over the others.
 
     Raises:
         ScenarioError: If a value is not allowed.
@@ -255,8 +254,8 @@ ARRIVALS: dict[str, type[Any]] = {
 }
 
 
-def arrivals_of(data: object, where: str) -> Arrivals:
-    """Return the arrivals that a table describes: a trace, or what its entry `kind` names.
+def build_arrivals(data: object, where: str) -> Arrivals:
+    """Return the arrivals that a table describes: those of its `kind`, or a trace.
 
     Raises:
         ScenarioError: If there is no such kind, or a parameter is unknown, missing or not allowed.
@@ -266,12 +265,12 @@ def arrivals_of(data: object, where: str) -> Arrivals:
     kind, parameters = check.variant(where, data, "kind", ARRIVALS)
     if kind is Renewal:
         values = check.known_fields(where, parameters, Renewal)
-        return Renewal(law_of(values["gaps"], f"{where}.gaps"))
+        return Renewal(build_law(values["gaps"], f"{where}.gaps"))
     arrivals: Arrivals = check.build(where, parameters, kind)
     return arrivals
 
 
-@lru_cache(maxsize=8)  # each feed asks for it, and its shares of time take longer than all the rest
+@lru_cache(maxsize=8)  # every feed needs it, and the stationary distribution is most of its start
 def _two_phases(bursts: Bursts, load: float) -> Modulated:
     share = bursts.share
     quiet = max(0.0, (load - share * bursts.peak) / (1.0 - share))

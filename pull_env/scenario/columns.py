@@ -136,11 +136,11 @@ def positive_numbers(path: str, name: str) -> npt.NDArray[np.float64]:
             or there is none.
     """
     path = os.path.abspath(path)
-    return _positive_numbers(path, name, stamp(path))
+    return _positive_numbers(path, name, file_version(path))
 
 
-def stamp(path: str) -> tuple[int, int]:
-    """Return time and size of a file, which differ after it has changed.
+def file_version(path: str) -> tuple[int, int]:
+    """Return the time and size of a file, to notice changes.
 
     Raises:
         ScenarioError: If there is no such file.
@@ -153,7 +153,7 @@ def stamp(path: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=8)  # replications read the same file many times
-def _positive_numbers(path: str, name: str, _stamp: tuple[int, int]) -> npt.NDArray[np.float64]:
+def _positive_numbers(path: str, name: str, _version: tuple[int, int]) -> npt.NDArray[np.float64]:
     (column,), _ = read_table(path, (name,))
     values = column.numbers()
     column.refuse(~((values > 0.0) & np.isfinite(values)), "a positive finite number")
@@ -173,19 +173,19 @@ def _select(
     skip: bool,
 ) -> Table:
     """Return columns of `rows`, each with its line; `header` is in `line`."""
-    places = [_position(f"{path}, line {line}", header, name) for name in names]
-    whole = [(at, row) for at, row in rows if len(row) == len(header)]
-    if len(whole) < len(rows) and not skip:
+    indices = [_position(f"{path}, line {line}", header, name) for name in names]
+    complete = [(at, row) for at, row in rows if len(row) == len(header)]
+    if len(complete) < len(rows) and not skip:
         at, row = next((at, row) for at, row in rows if len(row) != len(header))
         raise ScenarioError(
             f"{path}, line {at}: the row has {len(row)} values: it must have {len(header)}, as the header"
         )
-    lines = [at for at, _ in whole]
+    lines = [at for at, _ in complete]
     columns = (
-        Column(path, name, [row[k].strip() for _, row in whole], lines, "line")
-        for name, k in zip(names, places, strict=True)
+        Column(path, name, [row[k].strip() for _, row in complete], lines, "line")
+        for name, k in zip(names, indices, strict=True)
     )
-    return Table(tuple(columns), len(rows) - len(whole))
+    return Table(tuple(columns), len(rows) - len(complete))
 
 
 def _parquet(path: str, names: tuple[str, ...]) -> Table:

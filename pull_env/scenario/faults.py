@@ -1,8 +1,7 @@
-"""What a real system does to messages and servers: news takes time or gets lost, servers fail or slow down.
+"""Delay and loss of messages; failures, slowdowns and drains of servers.
 
-Frozen values that check themselves. Times are in the unit of the scenario; periods are exponential. When
-servers fail and routers restart depends on the seed alone, so that policies compared on one seed meet the
-same failures.
+Frozen dataclasses that check their fields. Times are in the unit of the scenario; periods are exponential.
+Failures and restarts depend on the seed alone, so that policies compared on one seed meet the same ones.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Literal, get_args
 from pull_env.scenario.validation import ScenarioError, assign
 from pull_env.scenario.validation import check_scenario as check
 
-Law = Literal["constant", "exponential"]
+DelayLaw = Literal["constant", "exponential"]
 Fate = Literal["wait", "lost", "restart"]
 
 TIMEOUT_DELAYS = {"constant": 2.0, "exponential": 8.0}  # default time to wait for an answer, in mean delays
@@ -21,60 +20,62 @@ TIMEOUT_DELAYS = {"constant": 2.0, "exponential": 8.0}  # default time to wait f
 
 @dataclass(frozen=True)
 class News:
-    """How messages travel between servers and routers. A customer travels in no time.
+    """Delay and loss of messages between servers and routers.
 
-    Pull-messages, remove-messages, and both ways of a probe take time and may get lost; they carry no number,
-    and may overtake each other, so that a router may hold a message that does not stand any more. It learns
-    so by the customer that it sends there. An answer says what is true when the customer is placed, and the
-    customer has waited for it before it joins a queue: for the sum of the answers where they are asked one by
-    one, for the latest where all are asked at once. A look at all servers is never lost, and takes two
-    delays. A server that samples routers, to announce itself to the one that holds fewest messages, has done
-    so ahead of time: that takes no time, and is never lost.
+    Customers travel in no time. Pull-messages, remove-messages, probes and their answers are delayed and
+    may be lost. They carry no number and may overtake each other, so that a router may hold a message that
+    is out of date; it finds out by the customer that it sends there. An answer gives the queue at the time
+    of assignment, and the customer waits for it before joining a queue: for the sum of the answers if
+    servers are probed one by one, for the latest if all are probed at once. Inspecting all servers is never
+    lost, and takes two delays. A server that samples routers, to announce itself to the one that holds
+    fewest messages, has done so in advance: that takes no time, and is never lost.
 
     Attributes:
-        delay: Mean time that a message takes.
-        law: Of that time: `constant` or `exponential`.
-        loss: Probability that a message gets lost.
-        repeat: Time after which a server that is still announced announces itself again to the same router,
-            counted from when its message came, or was sent if it got lost; None: it never does, and an idle
-            server whose message got lost waits for a customer that comes another way.
-        timeout: Time for which a router waits for an answer; None: two delays, eight exponential ones.
+        delay: Mean delay of a message.
+        law: Distribution of the delay: `constant` or `exponential`.
+        loss: Probability that a message is lost.
+        repeat: Time after which a server whose message is out announces itself again to the same router,
+            counted from the message's arrival, or from sending if it was lost; None: never, and an idle
+            server whose message was lost waits for a customer that comes another way.
+        timeout: Time that a router waits for an answer; None: two constant delays, or eight exponential ones.
 
     Raises:
         ScenarioError: If a value is not allowed.
     """
 
     delay: float = 0.0
-    law: Law = "constant"
+    law: DelayLaw = "constant"
     loss: float = 0.0
     repeat: float | None = None
     timeout: float | None = None
 
     def __post_init__(self) -> None:
         check.fields(self, check.non_negative, "delay", "timeout")
-        check.fields(self, check.choice, "law", choices=get_args(Law))
+        check.fields(self, check.choice, "law", choices=get_args(DelayLaw))
         check.fields(self, check.number, "loss", least=0.0, below=1.0)
         check.fields(self, check.positive, "repeat")
 
     @property
     def answer_timeout(self) -> float:
-        """Time for which a router waits for an answer."""
+        """Time that a router waits for an answer."""
         return TIMEOUT_DELAYS[self.law] * self.delay if self.timeout is None else self.timeout
 
     @property
     def active(self) -> bool:
-        """Whether anything is different from messages that come at once."""
+        """Whether messages do not simply arrive at once."""
         return self.delay > 0 or self.loss > 0 or self.repeat is not None
 
 
 @dataclass(frozen=True)
 class Drain:
-    """A pool that accepts nothing for a while; its customers are served, and its messages are withdrawn.
+    """A period in which a pool accepts no customers and withdraws its messages.
+
+    Customers that are there are still served.
 
     Attributes:
-        pool: Its number, from 0.
-        at: When it is drained; 0.0: it is not there from the start.
-        until: When it is added again; None: never.
+        pool: Number of the pool, from 0.
+        at: Start of the period; 0.0: the pool is missing from the start.
+        until: End of the period; None: it has no end.
 
     Raises:
         ScenarioError: If a value is not allowed.
@@ -92,30 +93,30 @@ class Drain:
             raise check.refusal("until", self.until, f"later than at, {self.at}")
 
     def overlaps(self, other: Drain) -> bool:
-        """Return whether both are in force at some time."""
+        """Return whether the two periods overlap."""
         first, second = sorted((self, other), key=lambda drain: drain.at)
         return first.until is None or second.at <= first.until
 
 
 @dataclass(frozen=True)
 class Faults:
-    """How servers and routers fail. A server that is down or drained accepts nothing: who is sent there is
-    blocked, and a probe is not answered. It tells nobody when it fails; when it returns it announces itself
-    if it is available.
+    """Failures of servers and routers.
+
+    A server that is down or drained accepts nothing: customers sent there are blocked, and probes are not
+    answered. It sends no message when it fails; when it returns, it announces itself if it is available.
 
     Attributes:
-        up: Mean time until a server fails; None: none does.
-        down: Mean time until it returns; given where `up` is.
-        customers: What becomes of those at a server that fails: they `wait` and the service goes on from
-            where it was, they are `lost` at the price of a blocked customer, or they wait and the service
-            must `restart` from its beginning.
-        normal: Mean time until a server slows down; None: none does.
-        slow: Mean time until it is as fast as before; given where `normal` is.
+        up: Mean time until a server fails; None: never.
+        down: Mean time until it is repaired; given if and only if `up` is.
+        customers: What happens to customers at a server that fails: they `wait` and the service resumes, they
+            are `lost` at the price of a blocked customer, or they wait and the service must `restart`.
+        normal: Mean time until a server slows down; None: never.
+        slow: Mean time until it recovers its speed; given if and only if `normal` is.
         factor: Of its rate while it is slow.
-        restart: Mean time between two restarts of a router, which forgets its messages, its memory and what
-            probes taught it; None: none restarts.
+        restart: Mean time between restarts of a router, which loses its messages, its memory and what it
+            learned from probes; None: never.
         pools: Numbers of the pools whose servers fail and slow down; None: all.
-        drains: Pools that are drained and added at set times.
+        drains: Periods in which pools are drained.
 
     Raises:
         ScenarioError: If a value is not allowed.
@@ -156,14 +157,14 @@ class Faults:
 
     @property
     def blocks(self) -> bool:
-        """Whether there are times at which a server accepts nothing."""
+        """Whether servers accept nothing at times."""
         return self.up is not None or bool(self.drains)
 
     def check(self, pools: int) -> None:
-        """Refuse numbers of pools that a scenario of `pools` does not have.
+        """Check the numbers of pools against the number that a scenario has.
 
         Raises:
-            ScenarioError: The message names the field.
+            ScenarioError: There is no such pool; the message names the field.
         """
         named = [(f"faults.pools[{k}]", pool) for k, pool in enumerate(self.pools or ())]
         named += [(f"faults.drains[{k}].pool", drain.pool) for k, drain in enumerate(self.drains)]
@@ -172,7 +173,7 @@ class Faults:
                 raise check.refusal(name, pool, f"a whole number from 0 to {pools - 1}, the last pool")
 
 
-def faults_of(data: object, where: str) -> Faults:
+def build_faults(data: object, where: str) -> Faults:
     """Return the faults that a table describes; its drains are tables themselves.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Files of scenarios: where the presets are, how TOML is read, and what paths in it mean."""
+"""Files of scenarios: presets, reading of TOML, and paths in it."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def read_toml(path: Path, error: type[ValueError], kind: str = "") -> dict[str, 
 
 
 def read_scenario(path: Path, trace: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """Return the table in the TOML file of a scenario, named by the file if it has no name.
+    """Return the table in the TOML file of a scenario.
 
-    Relative paths in it start at the folder of the file; `trace`, if given, replaces the recorded customers
-    and starts at the current folder.
+    Its name is that of the file if it has none. Relative paths in it start at the folder of the file;
+    `trace`, if given, replaces the recorded customers and starts at the current folder.
 
     Raises:
         ScenarioError: The file cannot be read, is not TOML, or replays no trace although one is given.

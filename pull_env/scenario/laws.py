@@ -1,7 +1,8 @@
-"""Laws of service requirements, and of gaps between arrivals: all of mean 1, as a scenario has the rates.
+"""Distributions of service requirements and of gaps between arrivals, of mean 1.
 
-One law is one frozen value, told apart in a table by `law`: `service = {law = "lognormal", scv = 4}`. The
-squared coefficient of variation scv, variance / mean^2, is 0 for equal values and 1 for exponential ones.
+The rates are the scenario's. A distribution is a frozen dataclass, which `law` names in a table:
+`service = {law = "lognormal", scv = 4}`. Its squared coefficient of variation scv, variance / mean^2, is 0
+for constant values and 1 for exponential ones.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Exponential:
-    """Exponential, the law where none is given."""
+    """The exponential distribution, which is the default."""
 
     law: str = field(default="exponential", init=False)
 
@@ -31,13 +32,13 @@ class Exponential:
         return 1.0
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
-        """Return the next `count` values; a law uses its generator value by value, however many are asked."""
+        """Return the next `count` values, which do not depend on how calls split them."""
         return generator.standard_exponential(count)
 
 
 @dataclass(frozen=True)
 class Deterministic:
-    """Always 1."""
+    """The constant 1."""
 
     law: str = field(default="deterministic", init=False)
 
@@ -53,10 +54,10 @@ class Deterministic:
 
 @dataclass(frozen=True)
 class Erlang:
-    """The sum of exponential phases.
+    """The sum of exponential phases of equal mean.
 
     Attributes:
-        phases: How many, each of the same mean; scv = 1 / phases.
+        phases: Their number; scv = 1 / phases.
 
     Raises:
         ScenarioError: If `phases` is not a whole number from 1.
@@ -80,7 +81,7 @@ class Erlang:
 
 @dataclass(frozen=True)
 class Hyperexponential:
-    """One of two exponential laws at random, with balanced means: each brings half of the work.
+    """A mixture of two exponentials with balanced means: each is half of the work.
 
     Attributes:
         scv: Squared coefficient of variation, above 1.
@@ -97,11 +98,14 @@ class Hyperexponential:
 
     @property
     def chance(self) -> float:
-        """Probability p of the shorter law; the means are 1 / (2 p) and 1 / (2 (1 - p))."""
+        """Probability p of the shorter one; the means are 1 / (2 p), 1 / (2 (1 - p))."""
         return 0.5 + 0.5 * math.sqrt((self.scv - 1.0) / (self.scv + 1.0))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
-        """Return the next `count` values: one uniform number chooses the law, and is uniform again within."""
+        """Return the next `count` values.
+
+        One uniform number chooses the exponential, and is uniform again given the choice.
+        """
         p, uniform = self.chance, generator.random(count)
         short = uniform < p
         chance = np.where(short, p, 1.0 - p)
@@ -134,11 +138,11 @@ class Lognormal:
 
 @dataclass(frozen=True)
 class Pareto:
-    """A power law: P(X > x) = (smallest / x)^shape from the smallest value on; cut off where it is bounded.
+    """A power law, P(X > x) = (smallest / x)^shape, truncated if it has a bound.
 
     Attributes:
         shape: Exponent of the tail. Without bound it must be above 1 for the mean to exist, and the variance
-            is infinite up to 2: then no interval of a mean wait can be trusted.
+            is infinite up to 2, so that no interval of a mean wait can be trusted.
         bound: Largest value as a multiple of the smallest; None for no limit.
 
     Raises:
@@ -158,7 +162,7 @@ class Pareto:
 
     @property
     def scv(self) -> float:
-        """Squared coefficient of variation; infinite where there is no bound and the shape is 2 or less."""
+        """Squared coefficient of variation; infinite without bound for shapes up to 2."""
         if self.bound is None and self.shape <= 2.0:
             return math.inf
         return self._moment(2) / self._moment(1) ** 2 - 1.0
@@ -170,7 +174,7 @@ class Pareto:
         return tail ** (-1.0 / self.shape) / self._moment(1)
 
     def _moment(self, power: int) -> float:
-        """Return the moment of the law that starts at 1."""
+        """Return a moment of the distribution with smallest value 1."""
         excess = self.shape - power
         if self.bound is None:
             return self.shape / excess
@@ -182,10 +186,10 @@ class Pareto:
 
 @dataclass(frozen=True)
 class Weibull:
-    """P(X > x) = exp(-(x / scale)^shape): a heavier tail than exponential for shapes below 1.
+    """P(X > x) = exp(-(x / scale)^shape), heavier than exponential for shape < 1.
 
     Attributes:
-        shape: Exponent, from 0.1 (below, the largest of a million values is most of their sum).
+        shape: Exponent, at least 0.1; below, the largest of a million values dominates their sum.
 
     Raises:
         ScenarioError: If `shape` is not a finite number from 0.1.
@@ -216,8 +220,8 @@ class Empirical:
         column: Name of the column with the values, which must be positive.
 
     Raises:
-        ScenarioError: If a value is not a string or is empty; and, once values are drawn, what `columns`
-            refuses of the file.
+        ScenarioError: If a value is not a string or is empty; or, when values are drawn, if the file cannot
+            be used.
     """
 
     file: str
@@ -255,18 +259,20 @@ LAWS: dict[str, type[Any]] = {
 }
 
 
-def law_of(data: object, where: str) -> Law:
-    """Return the law that a table describes: its name by `law`, and its parameters.
+def build_law(data: object, where: str) -> Law:
+    """Return the distribution that a table describes by `law` and its parameters.
 
     Raises:
-        ScenarioError: If there is no such law, or a parameter is unknown, missing or not allowed.
+        ScenarioError: If it is unknown, or a parameter is unknown, missing or not allowed.
     """
     kind, parameters = check.variant(where, data, "law", LAWS)
     law: Law = check.build(where, parameters, kind)
     return law
 
 
-def expect_law(name: str, value: object) -> None:
-    """Refuse a value that is no law."""
+def check_law(name: str, value: object) -> None:
+    """Refuse a value that is not a distribution."""
     if not isinstance(value, tuple(LAWS.values())):
-        raise check.refusal(name, value, f"a law: {', '.join(kind.__name__ for kind in LAWS.values())}")
+        raise check.refusal(
+            name, value, f"a distribution: {', '.join(kind.__name__ for kind in LAWS.values())}"
+        )

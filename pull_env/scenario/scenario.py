@@ -1,4 +1,6 @@
-"""What is simulated: pools of servers, routers, load and prices, as frozen values that check themselves.
+"""The simulated system: pools of servers, routers, load and prices.
+
+Scenarios are frozen dataclasses that check their fields.
 
 Symbols: J pools, n servers in all, R routers. The unit of time is the user's; rates are per unit of time.
 """
@@ -13,10 +15,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pull_env.scenario.arrivals import ARRIVALS, Arrivals, Bursts, HotRouter, Trace, arrivals_of
-from pull_env.scenario.faults import Faults, News, faults_of
+from pull_env.scenario.arrivals import ARRIVALS, Arrivals, Bursts, HotRouter, Trace, build_arrivals
+from pull_env.scenario.faults import Faults, News, build_faults
 from pull_env.scenario.files import read_scenario, scenario_names, scenario_path, traced_names
-from pull_env.scenario.laws import Exponential, Law, expect_law, law_of
+from pull_env.scenario.laws import Exponential, Law, build_law, check_law
 from pull_env.scenario.validation import ScenarioError, assign
 from pull_env.scenario.validation import check_scenario as check
 
@@ -37,12 +39,12 @@ SHARES_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Pool:
-    """Servers that are alike.
+    """Identical servers.
 
     Attributes:
         size: Number of servers.
         rate: Customers that a busy server serves per unit of time.
-        buffer: Most customers a server holds, the one in service included; None for no limit.
+        buffer: Most customers at a server, including the one in service; None: no limit.
 
     Raises:
         ScenarioError: If a value is not allowed.
@@ -59,7 +61,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Prices:
-    """What the cost per arriving customer adds up.
+    """Prices that make up the cost per arriving customer.
 
     Attributes:
         wait: Price of one unit of time in queue.
@@ -82,22 +84,22 @@ class Prices:
 class Scenario:
     """A system to simulate, with its prices.
 
-    Fields stay as they were given, so that `dataclasses.replace` works; what follows from them is a property.
+    Fields keep the values given, so that `dataclasses.replace` works; derived quantities are properties.
 
     Attributes:
         pools: The J pools.
         routers: Number of routers R.
         load: Total arrival rate as a share of the capacity.
-        arrival_rate: Customers per unit of time, over all routers; given exactly where `load` is not.
+        arrival_rate: Customers per unit of time, over all routers; given if and only if `load` is not.
         shares: Share of the customers that each router gets, R numbers that sum to 1; None for equal shares.
-            Or a `HotRouter`, which moves.
+            Or a `HotRouter`: one router gets more, and which one changes.
         prices: What waiting, messages and blocking cost.
-        arrivals: When customers arrive, scaled to the arrival rate: a kind of `pull_env.scenario.arrivals`,
-            recorded ones with their sizes among them; None for Poisson arrivals.
-        service: The law of service requirements, one of `pull_env.scenario.laws`; a server serves a
-            requirement in requirement / rate. None for exponential ones.
-        news: How messages travel; None: they come at once.
-        faults: How servers and routers fail; None: they do not.
+        arrivals: The arrival process, one of `pull_env.scenario.arrivals`, scaled to the arrival rate; a
+            trace brings its service requirements as well. None: Poisson.
+        service: Distribution of service requirements, one of `pull_env.scenario.laws`; the service time is
+            requirement / rate. None: exponential.
+        news: Delay and loss of messages; None: they arrive at once.
+        faults: Failures of servers and routers; None: there are none.
         name: Name of the scenario in tables and rows.
         version: Goes up whenever a number of a named scenario changes.
 
@@ -125,30 +127,30 @@ class Scenario:
         check.instance("prices", self.prices, Prices)
         check.fields(self, check.count, "routers", "version")
         check.fields(self, check.text, "name")
-        self._settle_rate()
-        self._settle_workload()
+        self._check_rate()
+        self._check_workload()
         if self.news is not None:
             check.instance("news", self.news, News)
         if self.faults is not None:
             check.instance("faults", self.faults, Faults)
             self.faults.check(len(self.pools))
 
-    def _settle_workload(self) -> None:
+    def _check_workload(self) -> None:
         if self.arrivals is not None:
             check.instance("arrivals", self.arrivals, Trace, *ARRIVALS.values())
         if isinstance(self.arrivals, Bursts):
             self.arrivals.phases(self.nominal_load)  # refuses a peak that does not fit
         if self.service is not None:
-            expect_law("service", self.service)
+            check_law("service", self.service)
             if isinstance(self.arrivals, Trace):
                 raise check.refusal("service", self.service, "left out: a trace brings its own sizes")
         if isinstance(self.shares, HotRouter):
             if self.routers < 2:
-                raise check.refusal("routers", self.routers, "at least 2 for a hot one to move")
+                raise check.refusal("routers", self.routers, "at least 2 for shares of a hot router")
         elif self.shares is not None:
             assign(self, shares=_shares(self.shares, self.routers))
 
-    def _settle_rate(self) -> None:
+    def _check_rate(self) -> None:
         if (self.load is None) == (self.arrival_rate is None):
             both = f"load is {self.load!r} and arrival_rate is {self.arrival_rate!r}"
             raise ScenarioError(f"{both}: exactly one of the two must be given")
@@ -187,9 +189,9 @@ class Scenario:
 
     @property
     def markov(self) -> bool:
-        """Whether arrivals are Poisson streams of fixed shares, service exponential, and nothing troubles it.
+        """Whether the system is a Markov chain: Poisson arrivals, exponential service.
 
-        Only then the Markov clock serves it, and theory knows it.
+        Shares are fixed, and there are no faults or delays. The Markov clock and most of theory need this.
         """
         poisson = self.arrivals is None and not isinstance(self.shares, HotRouter)
         return poisson and self.service in (None, Exponential()) and not self.has_faults_or_delays
@@ -201,7 +203,7 @@ class Scenario:
 
     @property
     def replay(self) -> Trace | None:
-        """The trace that is replayed once, with whose last customer everything ends; None: nothing ends."""
+        """The trace that is replayed once and ends the run; None: runs have no end."""
         return self.arrivals if isinstance(self.arrivals, Trace) and self.arrivals.block is None else None
 
     @property
@@ -212,7 +214,7 @@ class Scenario:
 
     @property
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of the scenario as canonical JSON: equal scenarios have equal digests."""
+        """SHA-256 of the scenario as canonical JSON, in hexadecimal."""
         canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -225,8 +227,8 @@ class Scenario:
         """Return the scenario that `to_dict` or a TOML file describes.
 
         Args:
-            data: Values by field name; pools, prices, arrivals, service, news and faults are mappings
-                themselves, and so are shares of a hot router.
+            data: Values by field name; pools, prices, arrivals, service, news, faults and a hot router are
+                mappings as well.
 
         Raises:
             ScenarioError: If a key is unknown or missing, or a value is not allowed.
@@ -239,13 +241,13 @@ class Scenario:
         if "prices" in values:
             values["prices"] = check.build("prices", values["prices"], Prices)
         if values.get("arrivals") is not None:
-            values["arrivals"] = arrivals_of(values["arrivals"], "arrivals")
+            values["arrivals"] = build_arrivals(values["arrivals"], "arrivals")
         if values.get("service") is not None:
-            values["service"] = law_of(values["service"], "service")
+            values["service"] = build_law(values["service"], "service")
         if values.get("news") is not None:
             values["news"] = check.build("news", values["news"], News)
         if values.get("faults") is not None:
-            values["faults"] = faults_of(values["faults"], "faults")
+            values["faults"] = build_faults(values["faults"], "faults")
         if isinstance(values.get("shares"), Mapping):
             values["shares"] = check.build("shares", values["shares"], HotRouter)
         return cls(**values)
@@ -256,17 +258,18 @@ def load_scenario(name_or_path: str, trace: str | os.PathLike[str] | None = None
 
     Args:
         name_or_path: Name of a preset, see `scenario_names` and `traced_names`, or path of a TOML file; a
-            preset comes before a file of the same name. Relative paths in a file start at its folder.
-        trace: Path of the recorded customers, for a scenario that replays some; in place of what its file
-            says, if it says so.
+            preset takes precedence over a file of the same name. Relative paths in a file start at its
+            folder.
+        trace: Path of the recorded customers of a scenario that replays a trace; overrides the path in its
+            file.
 
     Raises:
         ScenarioError: If there is no such preset or file, or the file does not hold a valid scenario.
     """
     if trace is None and name_or_path in traced_names():
         raise ScenarioError(
-            f"{name_or_path} replays a trace of yours: name it, by load_scenario({name_or_path!r}, "
-            "trace=PATH), or by --trace PATH on the command line"
+            f"{name_or_path} replays a trace that you provide: load_scenario({name_or_path!r}, "
+            "trace=PATH), or --trace PATH on the command line"
         )
     path = scenario_path(name_or_path)
     table = read_scenario(path, trace)

@@ -1,4 +1,4 @@
-"""Recorded arrivals: read a file of customers, and scale it to the arrival rate of a scenario."""
+"""Recorded arrivals: read a file of customers, and scale it to a scenario."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pull_env.scenario.columns import Column, read_table, stamp
+from pull_env.scenario.columns import Column, file_version, read_table
 from pull_env.scenario.scenario import Scenario, ScenarioError, Trace
 
 Floats = npt.NDArray[np.float64]
@@ -17,33 +17,33 @@ Floats = npt.NDArray[np.float64]
 TIMES_ALLOWED = "a number, or a timestamp such as 2023-11-16 18:15:46.68 (no offset, or UTC), as in all rows"
 
 
-class Arrivals(NamedTuple):
+class RecordedArrivals(NamedTuple):
     """Recorded customers in order of arrival; the arrays are read-only."""
 
-    gaps: Floats  # (rows,) time since the arrival before; 0 for the first
-    sizes: Floats  # (rows,) work that the customer brings, positive
+    gaps: Floats  # (rows,) time since the previous arrival; 0 for the first
+    sizes: Floats  # (rows,) service requirement, positive
 
 
-def read_trace(trace: Trace) -> Arrivals:
+def read_trace(trace: Trace) -> RecordedArrivals:
     """Return the arrivals in a file, gaps in seconds and sizes as recorded.
 
     Times are numbers of seconds, or timestamps such as `2023-11-16 18:15:46.6805900`, in UTC or without an
     offset; the first row decides which. The file is parsed again only after it has changed.
 
     Raises:
-        ScenarioError: If the file cannot be read, a column is missing, time never passes, or there are fewer
-            than 2 rows. And, unless bad rows are skipped, if a value cannot be parsed, a size is not
-            positive, or time goes backwards.
+        ScenarioError: If the file cannot be read, a column is missing, all times are equal, or there are
+            fewer than 2 rows. And, unless bad rows are skipped, if a value cannot be parsed, a size is not
+            positive, or times decrease.
     """
     return _read(trace)[0]
 
 
-def skipped(trace: Trace) -> int:
-    """Return how many rows of a file are left out, as `bad_rows` is "skip"; the errors of `read_trace`."""
+def skipped_rows(trace: Trace) -> int:
+    """Return how many bad rows of a file are skipped; raise as `read_trace` does."""
     return _read(trace)[1]
 
 
-def scaled_trace(scenario: Scenario) -> Arrivals:
+def scaled_trace(scenario: Scenario) -> RecordedArrivals:
     """Return the recorded arrivals of a scenario in its units.
 
     Gaps are scaled so that (rows - 1) / duration is the total arrival rate, sizes so that their mean is 1:
@@ -59,13 +59,15 @@ def scaled_trace(scenario: Scenario) -> Arrivals:
     return _read_only(gaps / (mean_gap * scenario.total_arrival_rate), sizes / sizes.mean())
 
 
-def _read(trace: Trace) -> tuple[Arrivals, int]:
+def _read(trace: Trace) -> tuple[RecordedArrivals, int]:
     path = os.path.abspath(trace.trace)
-    return _parse(path, trace.time, trace.size, trace.bad_rows == "skip", stamp(path))
+    return _parse(path, trace.time, trace.size, trace.bad_rows == "skip", file_version(path))
 
 
 @lru_cache(maxsize=8)  # replications read the same file many times
-def _parse(path: str, time: str, size: str, skip: bool, _stamp: tuple[int, int]) -> tuple[Arrivals, int]:
+def _parse(
+    path: str, time: str, size: str, skip: bool, _version: tuple[int, int]
+) -> tuple[RecordedArrivals, int]:
     (times, sizes), ragged = read_table(path, (time, size), skip)
     rows = len(times.values)
     when, work = (_times(times, skip), sizes.numbers()) if rows else (np.zeros(0), np.zeros(0))
@@ -85,7 +87,7 @@ def _parse(path: str, time: str, size: str, skip: bool, _stamp: tuple[int, int])
 
 
 def _times(times: Column, skip: bool) -> npt.NDArray[np.float64] | npt.NDArray[np.datetime64]:
-    """Return the times, all as numbers or all as timestamps; where bad ones are skipped, they are NaN."""
+    """Return the times, either all in seconds or all as timestamps; NaN if skipped."""
     seconds = times.numbers()
     seconds[~np.isfinite(seconds)] = np.nan
     parsed = np.isfinite(seconds)
@@ -102,7 +104,7 @@ def _times(times: Column, skip: bool) -> npt.NDArray[np.float64] | npt.NDArray[n
 def _usable(
     when: npt.NDArray[np.float64] | npt.NDArray[np.datetime64], fine: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Return the rows that are `fine`, have a time, and none before them is later, (rows,) flags."""
+    """Return which rows are `fine`, and have a time not before earlier rows, (rows,)."""
     known = fine & ~np.isnan(when)
     usable = np.zeros(len(when), np.bool_)
     usable[known] = when[known] >= np.maximum.accumulate(when[known])
@@ -117,6 +119,6 @@ def _gaps(when: npt.NDArray[np.float64] | npt.NDArray[np.datetime64]) -> Floats:
     return result
 
 
-def _read_only(gaps: Floats, sizes: Floats) -> Arrivals:
+def _read_only(gaps: Floats, sizes: Floats) -> RecordedArrivals:
     gaps.flags.writeable = sizes.flags.writeable = False
-    return Arrivals(gaps, sizes)
+    return RecordedArrivals(gaps, sizes)

@@ -25,11 +25,11 @@ _REPR.maxstring = _REPR.maxother = 100
 
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be simulated: the message names field, value and remedy."""
+    """A scenario that cannot be simulated; the message names field, value and remedy."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the name in `known` most similar to `word`, whatever the case; None if none is similar."""
+    """Return the name in `known` most similar to `word`, if any; ignore case."""
     by_lower_case = {name.lower(): name for name in known}
     matches = difflib.get_close_matches(word.lower(), by_lower_case, 1)
     return by_lower_case[matches[0]] if matches else None
@@ -120,7 +120,7 @@ class Validator:
         most: float | None = None,
         below: float | None = None,
     ) -> float:
-        """Return a finite number between bounds as a float; `least` and `most` are included."""
+        """Return a finite number as a float; bounds `least` and `most` are included."""
         number = as_number(value)
         low = number >= least if least is not None else above is None or number > above
         high = number <= most if most is not None else below is None or number < below
@@ -196,7 +196,7 @@ class Validator:
         return dict(data)
 
     def known_fields(self, where: str, data: object, kind: type, prefix: str | None = None) -> dict[str, Any]:
-        """Return the table `data` if its keys are fields of `kind`, a dataclass, and none is missing."""
+        """Return the table `data` if its keys fit the fields of the dataclass `kind`."""
         declared: dict[str, Field[Any]] = {each.name: each for each in fields(kind) if each.init}
         values = self.known_keys(where, data, declared, prefix)
         for key, field in declared.items():
@@ -206,7 +206,7 @@ class Validator:
         return values
 
     def build(self, where: str, data: object, kind: type[_Part]) -> _Part:
-        """Return the instance of `kind` that a table describes; errors of its fields start with `where`."""
+        """Return the `kind` that a table describes; its errors start with `where`."""
         values = self.known_fields(where, data, kind)
         try:
             return kind(**values)
@@ -216,7 +216,7 @@ class Validator:
     def variant(
         self, where: str, data: object, key: str, kinds: Mapping[str, type[_Part]]
     ) -> tuple[type[_Part], dict[str, Any]]:
-        """Return the class in `kinds` that the entry `key` of a table names, and the other entries."""
+        """Return the class that the entry `key` of a table names, and other entries."""
         if not isinstance(data, Mapping):
             raise self.refusal(where, data, f"a table with the key {key}, one of {', '.join(kinds)}")
         if key not in data:

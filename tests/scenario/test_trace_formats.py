@@ -12,7 +12,7 @@ import baselines
 from pull_env import Empirical, Pool, Scenario, load_scenario, simulate
 from pull_env.__main__ import main
 from pull_env.scenario.scenario import ScenarioError, Trace
-from pull_env.scenario.trace import read_trace, skipped
+from pull_env.scenario.trace import read_trace, skipped_rows
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
 from pull_env.simulation.workload import workload_for
@@ -38,7 +38,7 @@ def test_the_standard_workload_format(tmp_path):
         read_trace(Trace(str(path), "submit", "run"))
     trace = Trace(str(path), "submit", "run", bad_rows="skip")
     gaps, sizes = read_trace(trace)
-    assert (gaps.tolist(), sizes.tolist(), skipped(trace)) == ([0.0, 5.0, 20.0], [10.0, 7.0, 20.0], 1)
+    assert (gaps.tolist(), sizes.tolist(), skipped_rows(trace)) == ([0.0, 5.0, 20.0], [10.0, 7.0, 20.0], 1)
     assert read_trace(Trace(str(path), "submit", "processors")).sizes.tolist() == [4.0, 1.0, 1.0, 1.0]
     with pytest.raises(
         ScenarioError, match=r"cluster\.swf, line 1: 'runs' is not a column: did you mean 'run'\?"
@@ -47,7 +47,7 @@ def test_the_standard_workload_format(tmp_path):
     path.write_text(SWF + "5 26\n")
     with pytest.raises(ScenarioError, match=r"line 8: the row has 2 values: it must have 18, as the header"):
         read_trace(replace(trace, bad_rows=None))
-    assert skipped(trace) == 2
+    assert skipped_rows(trace) == 2
     path.write_text("; nothing\n")
     with pytest.raises(ScenarioError, match="has too few rows below its header, 0: it must have at least 2"):
         read_trace(trace)
@@ -88,7 +88,7 @@ def test_parquet_with_holes(tmp_path):
     with pytest.raises(ScenarioError, match=r"\.parquet, row 3: at is 'nan': it must be a number"):
         read_trace(Trace(str(path), "at", "work"))
     trace = Trace(str(path), "at", "work", bad_rows="skip")
-    assert (read_trace(trace).sizes.tolist(), skipped(trace)) == ([3.0, 5.0], 2)
+    assert (read_trace(trace).sizes.tolist(), skipped_rows(trace)) == ([3.0, 5.0], 2)
 
 
 def test_what_is_no_parquet(tmp_path):
@@ -127,7 +127,7 @@ def test_bad_rows_are_counted_and_skipped(rows, sizes, count, tmp_path):
     path = tmp_path / "customers.csv"
     path.write_text("\n".join(["t,s", *rows]))
     trace = Trace(str(path), "t", "s", bad_rows="skip")
-    assert (read_trace(trace).sizes.tolist(), skipped(trace)) == (sizes, count)
+    assert (read_trace(trace).sizes.tolist(), skipped_rows(trace)) == (sizes, count)
 
 
 def test_too_few_good_rows(tmp_path):

@@ -139,7 +139,7 @@ def test_a_preset_for_a_trace_that_the_user_names(tmp_path, monkeypatch):
     assert scenario.arrivals == Trace(str(tmp_path / "requests.csv"), "TIMESTAMP", "GeneratedTokens")
     assert (scenario.servers, scenario.routers, scenario.load, scenario.name) == (24, 4, 0.7, "llm-gateway")
     with raises(
-        r"llm-gateway replays a trace of yours: name it, by load_scenario\('llm-gateway', trace=PATH\), or .*"
+        r"llm-gateway replays a trace that you provide: load_scenario\('llm-gateway', trace=PATH\), or .*"
     ):
         load_scenario("llm-gateway")
     with raises(r".*two-speeds\.toml: trace is 'a\.csv': it must be left out: the scenario replays none"):
@@ -169,20 +169,20 @@ POSITIVE = "it must be a positive finite number"
         (lambda: Batches(2.5, "fixed"), "size is 2.5: it must be a whole number .*"),
         (lambda: Batches(2, "poisson"), "law is 'poisson': it must be one of geometric, fixed"),
         (lambda: Modulated((1, -1), (1, 1)), r"rates\[1\] is -1: it must be a finite number of 0 or more"),
-        (lambda: Modulated((0, 0), (1, 1)), r"rates is \(0.0, 0.0\): it must be a list of which one .*"),
+        (lambda: Modulated((0, 0), (1, 1)), r"rates is \(0.0, 0.0\): it must be a list with a positive number"),
         (lambda: Modulated((1, 2), (1, 0)), rf"lengths\[1\] is 0: {POSITIVE}"),
         (lambda: Modulated((1, 2), (1,)), "lengths has 1 numbers: it must have 2, as rates"),
         (lambda: Modulated((1, 2), (1, 1), ((1, 0),)), "moves has 1 rows: it must have 2, as rates"),
         (lambda: Modulated((1, 2), (1, 1), ((1, 0), (1,))), r"moves\[1\] has 1 numbers: .* 2, as rates"),
         (lambda: Modulated((1, 2), (1, 1), ((1, 0), (1, 1))), r"moves\[1\] sum to 2.0: they must sum to 1"),
         (lambda: Modulated((1, 2), (1, 1), ((1, 0), (0, 1))), "moves is .*: it must be such that all phases .*"),
-        (lambda: Modulated((0, 2), (1, 1), ((1, 0), (1, 0))), "rates is .*: it must be positive in a phase to .*"),
+        (lambda: Modulated((0, 2), (1, 1), ((1, 0), (1, 0))), "rates is .*: it must be positive in a recurrent phase"),
         (lambda: Bursts(0, 1), f"peak is 0: {POSITIVE}"),
         (lambda: Bursts(2, -1), f"length is -1: {POSITIVE}"),
         (lambda: Bursts(2, 1, share=1), "share is 1: it must be a number above 0 and below 1"),
         (lambda: Day(1, 1.5), "swing is 1.5: it must be a number from 0 to 1"),
         (lambda: Day(0, 1), f"period is 0: {POSITIVE}"),
-        (lambda: Renewal("erlang"), "gaps is 'erlang': it must be a law: Exponential, .*, Empirical"),
+        (lambda: Renewal("erlang"), "gaps is 'erlang': it must be a distribution: Exponential, .*, Empirical"),
         (lambda: HotRouter(0, 1), "share is 0: it must be a number above 0 and at most 1"),
         (lambda: HotRouter(1.5, 1), "share is 1.5: it must be a number above 0 and at most 1"),
         (lambda: HotRouter(0.5, 0), f"every is 0: {POSITIVE}"),
@@ -196,9 +196,9 @@ def test_bad_values(build, sentence):
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"service": 4}, "service is 4: it must be a law: Exponential, .*"),
+        ({"service": 4}, "service is 4: it must be a distribution: Exponential, .*"),
         ({"service": Erlang(2), "arrivals": Trace("a", "t", "s")}, "service is .*: it must be left out: a trace .*"),
-        ({"shares": HotRouter(0.5, 1.0), "routers": 1}, "routers is 1: it must be at least 2 for a hot one to move"),
+        ({"shares": HotRouter(0.5, 1.0), "routers": 1}, "routers is 1: it must be at least 2 for shares of a hot router"),
         ({"arrivals": Bursts(0.7, 1.0)}, "peak is 0.7: it must be above the load, 0.8, and at most 8, all .*"),
         ({"arrivals": Bursts(1.7, 1.0, 0.5)}, "peak is 1.7: it must be above the load, 0.8, and at most 1.6, .*"),
     ],
