@@ -26,6 +26,12 @@ ORDER = (
     "baselines.tune",
     "baselines.reproduce",
     "agents",
+    "agents.training",
+    "agents.search",
+    "agents.general",
+    "agents.zoo",
+    "agents.report",
+    "agents.__main__",
 )
 FILES = sorted(
     path for folder in ("pull_env", "baselines", "agents") for path in (ROOT / folder).rglob("*.py")

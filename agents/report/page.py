@@ -136,7 +136,7 @@ def losses(presets: Presets) -> str:
 
 
 def full_information_costs(presets: Presets) -> str:
-    """Return the costs of the router, its rival, and the best full information."""
+    """Return the costs of the router, its rival, and the best policy that sees all."""
     body = []
     for name, each in presets.items():
         known = [each.row_of(policy) for policy in FULL_INFORMATION_POLICIES]
@@ -149,10 +149,10 @@ def full_information_costs(presets: Presets) -> str:
     return table(["preset", "learned", "`tuned`, or the start", "full information for free"], body)
 
 
-def full_information_section(found: Sequence[Comparison]) -> list[str]:
+def full_information_section(routers: Sequence[Comparison]) -> list[str]:
     """Return the section on routers with full information; nothing if there are none."""
     body = []
-    for each in found:
+    for each in routers:
         preset = each.learned["scenario"]["name"]
         best = next(row for row in each.rows if row["role"] == "optimum")
         for row in sorted(each.rows, key=lambda row: sum(at_price(row, 0.0)["samples"]["cost"])):
@@ -163,7 +163,7 @@ def full_information_section(found: Sequence[Comparison]) -> list[str]:
             gap = "" if row is best else str(difference(free, at_price(best, 0.0)))
             body.append([f"`{preset}`", f"`{label(row)}`", *exact, cost_cell(free), gap])
     head = ["preset", "policy", "exact cost", "above the optimum", "simulated cost", "vs. the optimum"]
-    return [text("full_information"), table(head, body)] if found else []
+    return [text("full_information"), table(head, body)] if routers else []
 
 
 def label(row: Row) -> str:
