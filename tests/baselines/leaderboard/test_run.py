@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +12,12 @@ import numpy as np
 import pytest
 
 from baselines import make
-from baselines.leaderboard import report
 from baselines.leaderboard import run as leaderboard
 from baselines.leaderboard.run import Args, default_policies, llm_gateway, plan_runs
-from pull_env import Policy, Pool, Scenario, Send, Trace, load_scenario, scenario_names, simulate
+from pull_env import Policy, Send, Trace, load_scenario, scenario_names, simulate
 from pull_env.reporting import describe
 from pull_env.reporting.rows import read_rows
 from pull_env.simulation.results import Result
-from pull_env.simulation.statistics import estimate, nan_estimate, paired
 from pull_env.theory import predict
 
 SHORT = ("--customers", "8000", "--warmup", "500", "--replications", "4")
@@ -88,19 +85,6 @@ def test_tables_mark_and_place_unstable_policies(tmp_path: Path, capsys: pytest.
     assert "8,064 customers over 4 replications, each after a warm-up of 500; seed 0" in out
 
 
-def test_seeds_are_taken_together_and_compared_in_pairs() -> None:
-    scenario, policies = load_scenario("small-mixed"), [make("pull"), make("random")]
-    results = [[simulate(scenario, p, 2000, seed=s, replications=3) for s in (0, 1)] for p in policies]
-    board = report.board(scenario, list(zip(policies, results, strict=True)))
-    (first, best), (second, worst) = board.results
-    assert [first, second] == policies
-    samples = [np.concatenate([result.cost.samples for result in of_policy]) for of_policy in results]
-    assert best.cost == estimate(samples[0])
-    assert best.cost.count == 6
-    assert paired(worst.cost, best.cost) == estimate(samples[1] - samples[0])
-    assert "seeds 0, 1" in board.run
-
-
 def test_theory_and_the_bound_stand_beside_what_is_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,43 +102,6 @@ def test_theory_and_the_bound_stand_beside_what_is_measured(
     assert [rows[name].count(" exact") for name in policies] == [2, 0, 0]
     assert [rows[name].count(" limit") for name in policies] == [0, 0, 2]
     assert any(line.startswith("No policy has a P(block) below 0.0078") for line in lines)
-
-
-def test_one_unstable_seed_makes_a_policy_unstable() -> None:
-    scenario, policy = load_scenario("two-speeds"), make("random")
-    results = [simulate(scenario, policy, 20_000, seed=s, warmup=0, replications=2) for s in (0, 1)]
-    result = report.pool_seeds(results)
-    assert not result.stable
-    assert "pool 1" in describe.growth_line(scenario, result.growth)
-    assert math.isnan(result.cost.mean)
-
-
-@pytest.mark.parametrize(
-    ("samples", "text"),
-    [
-        ([1.0, 1.2, 1.1], "1.10 ± 0.25"),
-        ([1000.0, 1200.0], "1100 ± 1271"),
-        ([4.0, 4.0], "4"),
-        ([0.0, 0.0], "0"),
-        ([3.0], "3.0000 ± inf"),
-    ],
-)
-def test_estimates_are_shown_to_the_digits_they_are_worth(samples: list[float], text: str) -> None:
-    assert describe.plus_minus(estimate(samples)) == text
-
-
-def test_nothing_is_shown_of_what_is_not_claimed() -> None:
-    assert describe.plus_minus(nan_estimate(8)) == "-"
-
-
-def test_growth_is_told_of_pools_that_grow() -> None:
-    scenario = Scenario((Pool(2, 1.0), Pool(2, 1.0), Pool(2, 1.0, buffer=5)), load=1.2)
-    assert (
-        describe.growth_line(scenario, (0.01, 2.0, 9.0))
-        == "pool 1 (2 servers at rate 1) grows by 2 customers per time unit"
-    )
-    assert describe.growth_line(scenario, (1.0, 2.0, 0.0)).count("grows by") == 2
-    assert describe.growth_line(scenario, (0.0, -1.0, 0.0)) == "the load is 1.2, not below 1"
 
 
 # What is run
