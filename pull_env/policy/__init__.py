@@ -1,1 +1,1 @@
-"""Policies as data: chains of steps, pull protocols, networks, and the catalog of actions."""
+"""Policies as data: steps, pull protocols, networks, and catalogs of actions."""

@@ -1,4 +1,4 @@
-"""The catalog: the steps that a learned router chooses from. An action is an index into it."""
+"""The catalog: the steps a learned router chooses from, indexed by actions."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ RESERVATION_WAITS = (0.0, 0.5, 1.0, 2.0)  # in mean service times
 
 
 def mean_service_time(scenario: Scenario) -> float:
-    """Return n / capacity: the mean service time of the servers, each weighted by its rate, in time units."""
+    """Return n / capacity, the mean service time weighted by rate."""
     return scenario.servers / scenario.capacity
 
 
 def default_catalog(
     scenario: Scenario, reservation_waits: Sequence[float] = RESERVATION_WAITS
 ) -> tuple[Step, ...]:
-    """Return the 3J + w (J + 1) steps that envs offer for J pools and w reservation waits.
+    """Return the 3J + w (J + 1) steps for J pools and w reservation waits.
 
-    Take, recall and send, each for every pool; then probe, first in every pool and last over all servers in
-    proportion to their rates, each at every reservation wait.
+    Take, recall and send in every pool; then probe in every pool, and over all servers in proportion to their
+    rates, at every reservation wait.
 
     Args:
         scenario: The system.
         reservation_waits: In mean service times.
     """
     pools = range(len(scenario.pools))
-    places = [*({"pool": pool} for pool in pools), {"weights": "rate"}]
+    ranges = [*({"pool": pool} for pool in pools), {"weights": "rate"}]
     waits = [wait * mean_service_time(scenario) for wait in reservation_waits]
     return (
         *(Take(pool) for pool in pools),
         *(Recall(pool) for pool in pools),
         *(Send(pool) for pool in pools),
         *(
-            Probe(**place, at_most=MOST_PROBED, stop_at=wait, rank="delay")  # type: ignore[arg-type]
-            for place in places
+            Probe(**servers, at_most=MOST_PROBED, stop_at=wait, rank="delay")  # type: ignore[arg-type]
+            for servers in ranges
             for wait in waits
         ),
     )
@@ -72,10 +72,9 @@ def as_catalog(catalog: Sequence[Step | Mapping[str, Any]] | None, scenario: Sce
 
 
 def with_fallback(step: Step) -> tuple[Step, Step]:
-    """Return the chain of an action, which can always act: the step, and a blind choice in its place.
+    """Return the chain of an action: the step, and a send if it cannot act.
 
-    A step that can always act stands twice, so that all chains are equally long; its second place is never
-    reached.
+    A step that can always act is repeated, so that all chains have the same length.
     """
     if isinstance(step, Take | Recall | Last):
         pool = getattr(step, "pool", None)

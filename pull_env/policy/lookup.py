@@ -51,5 +51,5 @@ def as_policy(source: PolicyLike, scenario: Scenario | None = None) -> Policy:
 
 
 def named_policies() -> Any:
-    """Import the package of the named policies: the only import against the direction of the folders."""
+    """Import `baselines`, the only import against the direction of the folders."""
     return import_module("baselines")

@@ -1,4 +1,4 @@
-"""A network as data: layers of numbers, which prefer some steps of a catalog to others."""
+"""Networks as data: layers that compute preferences for the steps of a catalog."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ WIDEST = 65_536  # inputs or outputs of a layer
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A network that a router follows: its outputs are preferences, one for each step of the policy.
+    """A network that a router follows; its outputs are preferences of the steps.
 
-    Two networks are equal if they have the same weights and are used in the same way.
+    Two networks are equal if their weights and options are.
 
     Attributes:
-        layers: A layer each: weights, (outputs, inputs) float32, and biases, (outputs,) float32. The first
-            takes an observation of `pull_env/Router-v0`, what the router itself knows; the last gives a
-            preference for each step. They are copied, and cannot be written.
-        activation: What stands between the layers: `tanh`, within 4e-7, or `relu`, max(x, 0).
-        sampled: Whether a step is drawn, with odds exp(preference). False: the most preferred one is taken,
-            the first of equals.
-        masked: Whether a take without a message, and a recall of nothing, are ruled out.
-        training_seed: The seed it was trained with, where that is known.
+        layers: Pairs of weights, (outputs, inputs) float32, and biases, (outputs,) float32. The first layer
+            takes a local observation of `pull_env/Router-v0`; the last gives a preference for each step.
+            Stored as read-only copies.
+        activation: Between the layers: `tanh`, within 4e-7, or `relu`, max(x, 0).
+        sampled: Whether a step is drawn with odds exp(preference). False: the most preferred step, ties go to
+            the first.
+        masked: Whether a take without a message, and a recall of nothing, are excluded.
+        training_seed: The seed it was trained with, if known.
 
     Raises:
         PolicyError: The layers do not fit together, or a value is not allowed.
@@ -47,7 +47,7 @@ class Network:
     training_seed: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "layers", _checked(self.layers))
+        object.__setattr__(self, "layers", _check_layers(self.layers))
         check.choice("network.activation", self.activation, get_args(Activation))
         check.flag("network.sampled", self.sampled)
         check.flag("network.masked", self.masked)
@@ -56,19 +56,19 @@ class Network:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The entries of an observation, then the outputs of every layer; the last are the steps."""
+        """Number of observation entries, then of the outputs of every layer."""
         return (self.layers[0][0].shape[1], *(biases.size for _, biases in self.layers))
 
     @property
     def digest(self) -> str:
-        """The sha256 of the weights and biases, layer by layer, in hexadecimal."""
+        """SHA-256 of the weights and biases, layer by layer, in hexadecimal."""
         digest = hashlib.sha256()
         for part in (part for layer in self.layers for part in layer):
             digest.update(str(part.shape).encode() + part.astype("<f4").tobytes())
         return digest.hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the weights, and their digest, as plain JSON values."""
+        """Return the options and the digest of the weights as plain JSON values."""
         return {
             "activation": self.activation,
             "sampled": self.sampled,
@@ -85,11 +85,11 @@ class Network:
         return hash(self.digest)
 
 
-def _checked(layers: Any) -> tuple[tuple[Array, Array], ...]:
-    """Return layers whose numbers cannot be written, if they fit together."""
+def _check_layers(layers: Any) -> tuple[tuple[Array, Array], ...]:
+    """Return read-only copies of the layers if they fit together."""
     if not isinstance(layers, Sequence) or isinstance(layers, str) or not layers:
         raise PolicyError("network.layers is empty: it must hold at least one pair of weights and biases")
-    found: list[tuple[Array, Array]] = []
+    checked: list[tuple[Array, Array]] = []
     for k, layer in enumerate(layers):
         if not isinstance(layer, Sequence) or len(layer) != 2:
             raise PolicyError(f"network.layers[{k}] is no pair of weights and biases")
@@ -101,17 +101,17 @@ def _checked(layers: Any) -> tuple[tuple[Array, Array], ...]:
             )
         if not all(1 <= size <= WIDEST for size in weights.shape):
             raise PolicyError(f"network.layers[{k}] has {shapes}: sizes must be from 1 to {WIDEST}")
-        if found and found[-1][1].size != weights.shape[1]:
+        if checked and checked[-1][1].size != weights.shape[1]:
             raise PolicyError(
                 f"network.layers[{k}] takes {weights.shape[1]} inputs: "
-                f"the layer before gives {found[-1][1].size}"
+                f"the layer before gives {checked[-1][1].size}"
             )
-        found.append((weights, biases))
-    return tuple(found)
+        checked.append((weights, biases))
+    return tuple(checked)
 
 
 def _numbers(values: Any, where: str) -> Array:
-    """Return a copy of `values` in float32 that cannot be written."""
+    """Return a read-only copy of `values` in float32."""
     try:
         numbers = np.array(values, np.float32, order="C")
     except (TypeError, ValueError):
@@ -123,29 +123,29 @@ def _numbers(values: Any, where: str) -> Array:
 
 
 def read_network(content: Any, folder: Path) -> Network:
-    """Return the network that a table in a policy's TOML declares.
+    """Return the network that a table in a policy's TOML describes.
 
     Args:
-        content: `weights`, the name of a safetensors file, with `0.weight`, `0.bias`, `1.weight` and so on in
-            float32; its `sha256` as `Network.digest` gives it, where it is to be checked; and the fields of
-            `Network` but the layers.
-        folder: Where that file lies. No code in it is run.
+        content: `weights`, the name of a safetensors file that holds `0.weight`, `0.bias`, `1.weight` and so
+            on in float32; optionally its `sha256`, as `Network.digest` gives it; and the fields of `Network`
+            except the layers.
+        folder: Folder of that file. No code is run.
 
     Raises:
-        PolicyError: The file is missing, holds something else or other weights, or a value is not allowed.
+        PolicyError: The file is missing, or holds something else or other weights; or a value is not allowed.
     """
     options = ("activation", "sampled", "masked", "training_seed")
     content = check.known_keys("network", content, ("weights", "sha256", *options))
     name = content.get("weights")
     if not isinstance(name, str) or not name or name != Path(name).name:
         raise PolicyError(f"network.weights is {name!r}: it must be the name of a file beside the policy's")
-    given = {key: content[key] for key in options if key in content}
-    made = Network(tuple(_read_layers(folder / name)), **given)
-    if content.get("sha256", made.digest) != made.digest:
+    values = {key: content[key] for key in options if key in content}
+    network = Network(tuple(_read_layers(folder / name)), **values)
+    if content.get("sha256", network.digest) != network.digest:
         raise PolicyError(
-            f"network.sha256 is {content['sha256']!r}: the weights in {name!r} have {made.digest}"
+            f"network.sha256 is {content['sha256']!r}: the weights in {name!r} have {network.digest}"
         )
-    return made
+    return network
 
 
 def _read_layers(path: Path) -> list[tuple[Array, Array]]:
@@ -154,7 +154,7 @@ def _read_layers(path: Path) -> list[tuple[Array, Array]]:
 
     try:
         with safe_open(path, framework="numpy") as file:
-            parts = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  it is no mapping
+            parts = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  not a mapping
     except (OSError, SafetensorError, TypeError) as error:  # TypeError: numbers that numpy does not have
         raise PolicyError(
             f"network.weights is {path.name!r}: it cannot be read as safetensors: {error}"
@@ -173,7 +173,7 @@ def _read_layers(path: Path) -> list[tuple[Array, Array]]:
 
 
 def write_layers(network: Network, path: Path) -> None:
-    """Write the weights of a network into a safetensors file, as `read_network` reads them."""
+    """Write the weights of a network to a safetensors file for `read_network`."""
     from safetensors.numpy import save_file  # only where a network is written
 
     parts = {f"{k}.weight": weights for k, (weights, _) in enumerate(network.layers)}

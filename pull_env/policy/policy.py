@@ -1,9 +1,9 @@
-"""A policy is data: an ordered chain of steps, and the pull protocol of the servers. It holds no code.
+"""Policies as data: a chain of steps, and the pull protocol of the servers.
 
-A router tries the steps of the chain in order; the first that can act assigns the customer at hand. `Take`,
-`Recall` and `Last` cannot act when there is no message, nothing remembered, or nobody announced itself yet;
-the last step of a chain must always be able to. With a network the steps are no chain but a catalog, from
-which the network picks one for each customer.
+A router tries the steps of the chain in order; the first that can act assigns the customer. `Take`, `Recall`
+and `Last` cannot act without a message, a remembered server, or any announcement so far; the last step of a
+chain must always be able to act. With a network the steps are not a chain but a catalog, from which the
+network picks one for each customer.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from pull_env.policy.steps import (
     Step,
     Take,
     Weights,
+    always_acting,
     check_record,
     check_steps,
     step_from_dict,
     step_to_dict,
-    totals,
 )
 from pull_env.policy.steps import check_policy as check
 from pull_env.scenario.files import read_toml
@@ -85,16 +85,15 @@ class Announce:
 
     Attributes:
         threshold: 1: only idle servers are available. Above a buffer, full servers are available too.
-        withdraw: When a server ceases to be available by a customer that came another way, its message is
-            withdrawn, by one remove-message if another router holds it. False: messages stay and may be
-            stale, and a server that got a customer may announce itself again; a router ignores a second
-            message from a server it has one of.
-        recipient: `uniform`: a random router; `fewest`: the one that holds fewest messages, at random among
-            equals.
-        sample: With `fewest`: the best of this many random routers (2 messages each); None: of all, at no
-            cost.
-        growth: K: the threshold rises with the load rho of the system, to ceil(K log(1 / (1 - rho))), but no
-            higher than the smallest buffer, as a full server is not available; None: it does not.
+        withdraw: Whether a server that becomes unavailable by a customer assigned without its message
+            withdraws the message, by one remove-message if another router holds it. False: messages stay and
+            may be stale, and a server that received a customer may announce itself again; a router ignores a
+            second message from the same server.
+        recipient: `uniform`: a random router; `fewest`: the router with fewest messages, ties at random.
+        sample: With `fewest`: the best of this many random routers (2 messages each); None: of all routers,
+            for free.
+        growth: K: the threshold grows with the load rho of the system, to ceil(K log(1 / (1 - rho))), but at
+            most to the smallest buffer, as a full server is not available; None: it is fixed.
     """
 
     threshold: int = 1
@@ -109,7 +108,7 @@ class Announce:
             raise PolicyError(f"announce.sample is {self.sample}: it needs announce.recipient = 'fewest'")
 
     def on(self, scenario: Scenario) -> Announce:
-        """Return the protocol with the threshold that it has on `scenario`, and no growth."""
+        """Return the protocol with its threshold on `scenario`, and no growth."""
         if self.growth is None:
             return self
         load, buffers = scenario.nominal_load, [pool.buffer or UNLIMITED for pool in scenario.pools]
@@ -121,12 +120,12 @@ class Announce:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a router remembers: the servers whose queue length it learned last, that length, and when.
+    """What a router remembers: recently seen servers, their queue lengths and when.
 
     Attributes:
-        size: How many servers.
-        by_pool: Whether it remembers `size` servers in each pool, or over all pools; then, if that is as many
-            as there are, it knows all of them from the start, as empty.
+        size: Number of servers.
+        by_pool: Whether `size` servers are remembered per pool. False: over all pools; and if that is all
+            servers, they are known from the start, as empty.
     """
 
     size: int = 8
@@ -136,7 +135,7 @@ class Memory:
         check_record(self, "memory")
 
     def complete(self, servers: int) -> bool:
-        """Return whether a router knows all `servers` from the start."""
+        """Return whether a router remembers all `servers` from the start."""
         return not self.by_pool and self.size >= servers
 
 
@@ -146,12 +145,12 @@ class Policy:
 
     Attributes:
         name: What tables call it.
-        steps: The chain, tried in order; the last one must always be able to act. With a network: its
-            catalog, a step for each output; a step that cannot act sends to its pool, or by rate.
-        announce: The pull protocol; None: servers announce nothing.
-        memory: What a router remembers, where a step recalls it, or a network sees it.
-        network: What picks a step, given what a router sees, as in `pull_env/Router-v0`; None: the steps are
-            a chain.
+        steps: The chain, tried in order; the last step must always be able to act. With a network: the
+            catalog, one step per output; a step that cannot act sends to its pool, or by rate.
+        announce: The pull protocol; None: servers send no messages.
+        memory: What a router remembers, for steps that recall and networks that observe it.
+        network: Picks a step given the observation of a router, as in `pull_env/Router-v0`; None: the steps
+            are a chain.
 
     Raises:
         PolicyError: A field has a value that is not allowed.
@@ -179,16 +178,16 @@ class Policy:
             )
 
     def _check_chain(self) -> None:
-        if not self.steps[-1].total:
+        if not self.steps[-1].always_acts:
             raise PolicyError(
-                f"steps[-1] is {self.steps[-1].kind}: the last step must always be able to act: {totals()}"
+                f"steps[-1] is {self.steps[-1].kind}: the last step must always be able to act: {always_acting()}"
             )
-        told = next((step for step in self.steps if isinstance(step, Take | Last)), None)
-        if self.announce is None and told is not None:
-            raise PolicyError(f"announce is None: {told.kind} needs servers that announce themselves")
+        taking = next((step for step in self.steps if isinstance(step, Take | Last)), None)
+        if self.announce is None and taking is not None:
+            raise PolicyError(f"announce is None: {taking.kind} needs servers that announce themselves")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the full declaration as plain JSON values; of a network the sha256 of its weights."""
+        """Return the policy as plain JSON values, with the SHA-256 of a network."""
         announce = None if self.announce is None else dataclasses.asdict(self.announce)
         network = {} if self.network is None else {"network": self.network.to_dict()}
         return {
@@ -201,9 +200,9 @@ class Policy:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Policy:
-        """Build a policy from what `to_dict` gives, or from TOML; fields left out have their defaults.
+        """Build a policy from what `to_dict` returns, or from TOML.
 
-        A `network` must be a `Network`: a table does not hold its weights, and `load_policy` reads them.
+        A `network` must be a `Network`, as a table does not hold its weights; `load_policy` reads them.
 
         Raises:
             PolicyError: A key is unknown, or a value is not allowed.
@@ -220,17 +219,18 @@ class Policy:
 
     @property
     def digest(self) -> str:
-        """The sha256 of the declaration, in hexadecimal."""
+        """SHA-256 of the policy as JSON, in hexadecimal."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
-    """Read a policy from a TOML file: `name`, tables `announce` and `memory`, and one table `[[steps]]` with
-    its `kind` a step; for a network a table `network`, see `network.read_network`. A table `about` is for the
-    reader. No code is run.
+    """Read a policy from a TOML file.
+
+    It has a `name`, tables `announce` and `memory`, and a table `[[steps]]` with a `kind` per step; for a
+    network a table `network`, see `network.read_network`. A table `about` is ignored. No code is run.
 
     Raises:
-        PolicyError: The file is missing, is not TOML, or declares no policy.
+        PolicyError: The file is missing, is not TOML, or describes no policy.
     """
     content = read_toml(Path(path), PolicyError, "policy file")
     content.pop("about", None)
@@ -240,7 +240,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
 
 
 def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
-    """Write a policy as TOML that `load_policy` reads; the weights of a network lie beside, as safetensors.
+    """Write a policy as TOML for `load_policy`; weights go to a safetensors file.
 
     Raises:
         PolicyError: One of the files exists already.
@@ -260,14 +260,14 @@ def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
 
 
 def without_none(value: Any) -> Any:
-    """Return plain values without None, which TOML lacks; such fields default to it."""
+    """Return plain values without None, which TOML lacks and fields default to."""
     if isinstance(value, dict):
         return {key: without_none(item) for key, item in value.items() if item is not None}
     return [without_none(item) for item in value] if isinstance(value, list) else value
 
 
 def as_announce(content: Announce | Mapping[str, Any] | None) -> Announce | None:
-    """Build a pull protocol from plain values; None means that servers announce nothing.
+    """Build a pull protocol from plain values; None: servers send no messages.
 
     Raises:
         PolicyError: A key is unknown, or a value is not allowed.
@@ -278,7 +278,7 @@ def as_announce(content: Announce | Mapping[str, Any] | None) -> Announce | None
 
 
 def as_memory(content: Memory | Mapping[str, Any] | int) -> Memory:
-    """Build a memory from plain values; a whole number is its size in each pool.
+    """Build a memory from plain values; a whole number is its size per pool.
 
     Raises:
         PolicyError: A key is unknown, or a value is not allowed.

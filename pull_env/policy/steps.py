@@ -1,7 +1,7 @@
-"""The steps of a router: what it may do for the customer at hand, as data; and how they are checked and read.
+"""The steps of a router as data: what it can do with a customer.
 
-`Take`, `Recall` and `Last` cannot act when there is no message, nothing remembered, or nobody has announced
-itself yet; the others always can.
+`Take`, `Recall` and `Last` cannot act without a message, a remembered server, or any announcement so far; the
+others always can.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ check_policy = check = Validator(PolicyError)
 
 @dataclass(frozen=True)
 class Take:
-    """Assign to a server whose pull-message this router holds; 0 messages, as the pull-message was counted
-    when sent.
+    """Assign to a server whose pull-message this router holds; 0 messages.
+
+    The pull-message was counted when it was sent.
 
     Attributes:
         pool: Take from this pool only; None: from any.
@@ -41,30 +42,30 @@ class Take:
     """
 
     kind: ClassVar[str] = "take"
-    total: ClassVar[bool] = False
+    always_acts: ClassVar[bool] = False
     pool: int | None = None
     order: Order = "random"
 
 
 @dataclass(frozen=True)
 class Recall:
-    """Assign to the best server remembered from earlier probes and assignments; 0 messages.
+    """Assign to the best remembered server; 0 messages.
 
-    Best is the smallest remembered length, the freshest of equals; over several pools the least (length + 1)
-    / rate.
+    Servers are remembered from probes and assignments. The best has the smallest remembered length, ties go
+    to the most recent; over several pools it has the smallest (length + 1) / rate.
 
     Attributes:
         pool: Recall from this pool only; None: from any.
     """
 
     kind: ClassVar[str] = "recall"
-    total: ClassVar[bool] = False
+    always_acts: ClassVar[bool] = False
     pool: int | None = None
 
 
 @dataclass(frozen=True)
 class Send:
-    """Assign to a random server, blind; 0 messages.
+    """Assign to a random server without asking; 0 messages.
 
     Attributes:
         pool: Uniformly within this pool; None: over all servers, by `weights`.
@@ -72,32 +73,29 @@ class Send:
     """
 
     kind: ClassVar[str] = "send"
-    total: ClassVar[bool] = True
+    always_acts: ClassVar[bool] = True
     pool: int | None = None
     weights: Weights = "uniform"
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Ask random servers one at a time for their queue length, assign to the best of them; 2 messages a
-    server asked.
+    """Probe random servers one by one, assign to the best; 2 messages per probe.
 
     Attributes:
-        pool: Ask within this pool, uniformly; None: over all servers, by `weights`.
+        pool: Probe within this pool, uniformly; None: over all servers, by `weights`.
         weights: `uniform`, or `rate`: in proportion to the service rates.
-        at_most: Ask no more servers than this.
-        stop_at: Stop at the first answer that promises a wait (length / rate) of this or less; None: never
-            early.
-        rank: The best has the least `queue`, `delay` ((length + 1) / rate), `queue then speed`, or unfinished
-            `work`;
-            the first asked of equals.
-        replace: Whether the same server may be asked twice for one customer.
-        recall: Whether the servers remembered from earlier customers compete with those asked, at the length
-            remembered; one of them is chosen only if it is better, the freshest of equals.
+        at_most: Maximum number of probes.
+        stop_at: Stop at the first answer with a wait (length / rate) of at most this; None: no early stop.
+        rank: The best has the smallest `queue`, `delay` ((length + 1) / rate), `queue then speed`, or
+            unfinished `work`; ties go to the first probed.
+        replace: Whether the same server may be probed twice for one customer.
+        recall: Whether remembered servers compete with those probed, at the remembered length; one is chosen
+            only if it is better, ties go to the most recent.
     """
 
     kind: ClassVar[str] = "probe"
-    total: ClassVar[bool] = True
+    always_acts: ClassVar[bool] = True
     pool: int | None = None
     weights: Weights = "uniform"
     at_most: int = 2
@@ -109,76 +107,78 @@ class Probe:
 
 @dataclass(frozen=True)
 class Search:
-    """Ask servers one at a time where it promises most, until one more is not worth its price; assign to the
-    least wait (length / rate) among them, the first of equals; 2 messages a server asked.
+    """Probe where it is most promising until a probe is not worth its price.
 
-    The router asks at random in the pool of least reservation wait, and stops when an answer promises that or
-    less. The reservation wait of a pool solves 2 x price of a message = price of a unit of wait x E[(itself -
-    W)+], W being what the next answer would promise, by the law of the last answers of this pool to the
-    router (`kernels.routing.probe_answers`). The first server is drawn from all by rate, so that no pool is
-    forgotten.
+    Assigns to the smallest wait (length / rate) among the servers probed, ties go to the first; 2 messages
+    per probe. The router probes at random in the pool with the smallest reservation wait, and stops when an
+    answer has at most that wait. The reservation wait r of a pool solves 2 x price of a message = price of a
+    unit of wait x E[(r - W)+], where W, the wait of the next answer, is distributed as the last answers of
+    this pool to the router (`kernels.routing.probe_answers`). The first server is drawn from all by rate, so
+    that no pool is forgotten.
 
     Source: M. L. Weitzman, "Optimal search for the best alternative", Econometrica 47 (1979), 641-654, where
-    laws are known, and each stands for one alternative.
+    distributions are known, and each belongs to a single alternative.
 
     Attributes:
-        at_most: Ask no more servers than this.
+        at_most: Maximum number of probes.
     """
 
     kind: ClassVar[str] = "search"
-    total: ClassVar[bool] = True
+    always_acts: ClassVar[bool] = True
     at_most: int = 32
 
 
 @dataclass(frozen=True)
 class Inspect:
-    """Look at all n servers and assign to the best, at random among equals; 2n messages.
+    """Inspect all n servers, assign to the best, ties at random; 2n messages.
 
     Attributes:
-        rank: As for `Probe`. `work` needs the calendar clock, and costs O(n) if no server is idle; all else
+        rank: As for `Probe`. `work` needs the calendar clock, and takes O(n) if no server is idle; the others
             O(pools).
     """
 
     kind: ClassVar[str] = "inspect"
-    total: ClassVar[bool] = True
+    always_acts: ClassVar[bool] = True
     rank: Rank = "queue"
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """Assign round robin, each router for itself from a random start; 0 messages.
+    """Assign round robin, each router on its own from a random start; 0 messages.
 
     Attributes:
-        weights: `uniform`: all servers in turn; `rate`: each server in proportion to its rate, spread evenly
-            in time.
+        weights: `uniform`: all servers in turn; `rate`: each in proportion to its rate, evenly in time.
     """
 
     kind: ClassVar[str] = "cycle"
-    total: ClassVar[bool] = True
+    always_acts: ClassVar[bool] = True
     weights: Weights = "uniform"
 
 
 @dataclass(frozen=True)
 class Last:
-    """Assign to the last server that announced itself to this router, even if it is busy now; 0 messages."""
+    """Assign to the server that last announced itself to this router; 0 messages.
+
+    It may be busy by now.
+    """
 
     kind: ClassVar[str] = "last"
-    total: ClassVar[bool] = False
+    always_acts: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """Look at all n servers and assign by a table of their queue lengths; 2n messages, O(n).
+    """Inspect all n servers, assign by a table of queue lengths; 2n messages, O(n).
 
     Attributes:
-        limits: (n,) the longest queue told apart at each server; longer ones count as that.
-        servers: The server to choose, for all queue lengths (q_1, ..., q_n) in ascending order: those of the
-            last server change first.
-        free: Whether looking costs nothing.
+        limits: (n,) the longest queue that the table distinguishes at each server; longer ones count as that.
+        servers: The server to choose for each vector (q_1, ..., q_n) of queue lengths, with the length of
+            the last server changing fastest.
+        free: Whether inspecting costs no messages.
     """
 
     kind: ClassVar[str] = "lookup"
-    total: ClassVar[bool] = True
+    always_acts: ClassVar[bool] = True
     limits: tuple[int, ...]
     servers: tuple[int, ...]
     free: bool = False
@@ -189,7 +189,7 @@ class Lookup:
             assign(self, **{name: numbers})
         size = math.prod(limit + 1 for limit in self.limits)
         if len(self.servers) != size:
-            raise PolicyError(f"lookup.servers has {len(self.servers)} entries: limits ask for {size}")
+            raise PolicyError(f"lookup.servers has {len(self.servers)} entries: limits imply {size}")
         if max(self.servers) >= len(self.limits):
             last = len(self.limits) - 1
             raise PolicyError(f"lookup.servers has {max(self.servers)}: limits name servers 0 to {last}")
@@ -205,7 +205,7 @@ def step_to_dict(step: Step) -> dict[str, Any]:
 
 
 def step_from_dict(content: Step | Mapping[str, Any]) -> Step:
-    """Build a step from what `step_to_dict` gives; a step is returned as it is.
+    """Build a step from what `step_to_dict` returns; return a step as it is.
 
     Raises:
         PolicyError: The kind or a key is unknown.
@@ -220,7 +220,7 @@ def check_steps(steps: Any) -> tuple[Step, ...]:
     """Return `steps` as a tuple of valid steps.
 
     Raises:
-        PolicyError: There is none, or one has a value that is not allowed.
+        PolicyError: There is no step, or one has a value that is not allowed.
     """
     for k, step in enumerate(check.items("steps", steps, empty=False)):
         check.instance(f"steps[{k}]", step, *STEPS.values())
@@ -232,9 +232,9 @@ def check_steps(steps: Any) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def totals() -> str:
-    """Return the kinds that can always act, as text."""
-    return ", ".join(kind for kind, step in STEPS.items() if step.total)
+def always_acting() -> str:
+    """Return the kinds of steps that can always act, as text."""
+    return ", ".join(kind for kind, step in STEPS.items() if step.always_acts)
 
 
 _LEAST = {"pool": 0, "at_most": 1, "threshold": 1, "sample": 1, "size": 1}  # of integer fields

@@ -125,7 +125,7 @@ class Simulator:
         Raises:
             PolicyError: The message names the step.
         """
-        if not steps or not steps[-1].total:
+        if not steps or not steps[-1].always_acts:
             raise PolicyError(f"steps is {steps}: the last step must always be able to act")
         for k, step in enumerate(steps):
             kept = not required_flags((step,), self.announce) & ~self._flags

@@ -120,7 +120,7 @@ def conditional_actions(catalog: tuple[Step, ...], pools: int) -> tuple[Array, l
         rows += [
             (action, needs[type(step)])
             for action, step in enumerate(catalog)
-            if not step.total and getattr(step, "pool", None) == pool
+            if not step.always_acts and getattr(step, "pool", None) == pool
         ]
         ends.append(len(rows))
     return np.array(rows, observe.CONDITIONAL_ACTION), ends[:-1]

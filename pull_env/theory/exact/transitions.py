@@ -118,7 +118,7 @@ def _reachable(policy: Policy, scenario: Scenario) -> list[Step]:
             )
         if isinstance(step, Search) and _one_answer_is_enough(scenario, step):
             step = Probe(weights="rate", at_most=1)
-        if not steps or not steps[-1].total:
+        if not steps or not steps[-1].always_acts:
             steps.append(step)
     return steps
 
