@@ -34,7 +34,6 @@ from pull_env.policy.steps import (
     Step,
     Take,
     Weights,
-    always_acting,
     check_record,
     check_steps,
     step_from_dict,
@@ -179,8 +178,9 @@ class Policy:
 
     def _check_chain(self) -> None:
         if not self.steps[-1].always_acts:
+            kinds = ", ".join(kind for kind, step in STEPS.items() if step.always_acts)
             raise PolicyError(
-                f"steps[-1] is {self.steps[-1].kind}: the last step must always be able to act: {always_acting()}"
+                f"steps[-1] is {self.steps[-1].kind}: the last step must always be able to act: {kinds}"
             )
         taking = next((step for step in self.steps if isinstance(step, Take | Last)), None)
         if self.announce is None and taking is not None:

@@ -232,11 +232,6 @@ def check_steps(steps: Any) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def always_acting() -> str:
-    """Return the kinds of steps that can always act, as text."""
-    return ", ".join(kind for kind, step in STEPS.items() if step.always_acts)
-
-
 _LEAST = {"pool": 0, "at_most": 1, "threshold": 1, "sample": 1, "size": 1}  # of integer fields
 _NON_NEGATIVE = ("stop_at", "growth")
 
