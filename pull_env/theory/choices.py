@@ -195,11 +195,14 @@ class _Draws:
     def slope(self, _: float, flat: Floats) -> Floats:
         """Return ds_j(k)/dt for k = 1 to levels, in a row."""
         state = self.padded(flat)
-        law = -np.diff(state, axis=1)
+        distribution = -np.diff(state, axis=1)
         births = (
-            (self.arrival * self.chance / self.share)[:, None] * law * self.gain(self.mix(state)) * self.open
+            (self.arrival * self.chance / self.share)[:, None]
+            * distribution
+            * self.gain(self.mix(state))
+            * self.open
         )
-        return np.asarray((births[:, :-1] - self.rate[:, None] * law[:, 1:]).ravel())
+        return np.asarray((births[:, :-1] - self.rate[:, None] * distribution[:, 1:]).ravel())
 
     def settled(self, seen: Floats) -> Floats:
         """Return the stationary state of the pools for U(1) to U(levels)."""
@@ -207,9 +210,9 @@ class _Draws:
         with np.errstate(divide="ignore"):
             logs = np.cumsum(np.log(birth[:, :-1]), axis=1)
         logs = np.pad(logs, ((0, 0), (1, 0)))
-        law = np.exp(logs - logs.max(axis=1, keepdims=True))
-        law /= law.sum(axis=1, keepdims=True)
-        return np.pad(np.cumsum(law[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+        distribution = np.exp(logs - logs.max(axis=1, keepdims=True))
+        distribution /= distribution.sum(axis=1, keepdims=True)
+        return np.pad(np.cumsum(distribution[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
 
     def fits(self, state: Floats) -> bool:
         """Return whether the cut of the tails without limit is negligible."""

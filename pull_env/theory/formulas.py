@@ -70,7 +70,7 @@ def mm1_wait_quantile(probability: float, arrival_rate: float, rate: float = 1.0
     return max(0.0, math.log(arrival_rate / rate / (1.0 - probability))) * mm1_response(arrival_rate, rate)
 
 
-def mm1b_law(arrival_rate: float, rate: float, buffer: int) -> Floats:
+def mm1b_distribution(arrival_rate: float, rate: float, buffer: int) -> Floats:
     """Return the distribution of the number in M/M/1/B, at any load.
 
     Proportional to rho^k (Kleinrock 1975, 3.6).
@@ -97,7 +97,7 @@ def mm1b_law(arrival_rate: float, rate: float, buffer: int) -> Floats:
 def mm1b_blocking(arrival_rate: float, rate: float, buffer: int) -> float:
     """Return P(block) of M/M/1/B, rho^B (1 - rho) / (1 - rho^(B+1)).
 
-    Arguments and errors as of `mm1b_law`.
+    Arguments and errors as of `mm1b_distribution`.
     """
     check_argument.positive("arrival_rate", arrival_rate)
     check_argument.positive("rate", rate)
@@ -115,10 +115,10 @@ def mm1b_mean_number(arrival_rate: float, rate: float, buffer: int) -> float:
 
     rho / (1 - rho) - (B + 1) rho^(B+1) / (1 - rho^(B+1)).
 
-    Arguments and errors as of `mm1b_law`.
+    Arguments and errors as of `mm1b_distribution`.
     """
     if buffer <= LONG:  # by the law, as the formula loses digits near rho = 1
-        return float(mm1b_law(arrival_rate, rate, buffer) @ np.arange(buffer + 1))
+        return float(mm1b_distribution(arrival_rate, rate, buffer) @ np.arange(buffer + 1))
     check_argument.positive("arrival_rate", arrival_rate)
     check_argument.positive("rate", rate)
     log_load = math.log(arrival_rate / rate)

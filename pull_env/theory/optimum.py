@@ -1,4 +1,4 @@
-"""The best router with full information of a small system, as a table."""
+"""The optimal router with full information of a small system, as a table."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from scipy import sparse
 
 from pull_env.policy.policy import Lookup, Policy
 from pull_env.scenario.scenario import Scenario, ScenarioLike, as_scenario
-from pull_env.theory.exact.solver import Exact, fit, too_large
-from pull_env.theory.exact.states import Outcome, State, System, frame
+from pull_env.theory.exact.solver import Exact, solve_with_cuts, too_large
+from pull_env.theory.exact.states import Outcome, State, System, build_system
 from pull_env.theory.formulas import Floats
 
 Integers = npt.NDArray[np.intp]
 
 SWEEPS = 100  # under one table, before it is improved
 MOST_IMPROVEMENTS = 10_000
-PRECISION = 1e-10  # of the optimal cost, relative: the bounds of the iteration must be as close
-LARGEST_LOOKUP = 10_000_000  # entries of a table by server; `Optimum.table` holds one for equals
+PRECISION = 1e-10  # relative distance of the bounds on the optimal cost at which iteration ends
+LARGEST_LOOKUP = (
+    10_000_000  # entries of a table by server; `Optimum.table` has one for interchangeable servers
+)
 TIE = 1e-9  # values that differ less, relative to the cost, are equal
 
 
@@ -34,9 +36,9 @@ class Optimum:
     Attributes:
         scenario: The system.
         table: The server to choose, by queue lengths: (n,) in the order of the pools, ascending within each.
-            A full server means that the customer is turned away. Of equally good servers the fastest.
+            A full server blocks the customer. Ties go to the fastest.
         exact: The stationary measures of the table.
-        free_information: Whether looking at all queues is free.
+        free_information: Whether knowing all queues is free.
     """
 
     scenario: Scenario
@@ -69,7 +71,7 @@ class Optimum:
         Queues longer than the table count as its longest.
 
         Raises:
-            ValueError: The table by server is too large, as equal servers are told apart there.
+            ValueError: The table by server is too large, as it distinguishes equal servers.
         """
         pools = zip(self.scenario.pools, self.exact.cut, strict=True)
         limits = [most for pool, most in pools for _ in range(pool.size)]
@@ -83,80 +85,79 @@ class Optimum:
 
 
 def optimise(scenario: ScenarioLike, *, free_information: bool = True, most_states: int = 200_000) -> Optimum:
-    """Return the router of least cost prices.wait x wait + prices.block x blocked.
-
-    Per arriving customer.
+    """Return the router of least cost of waits and blocking per customer.
 
     Relative value iteration on the average cost of the chain of queue lengths, with 100 sweeps under a table
-    between improvements (modified policy iteration: Puterman, Markov Decision Processes, 1994, section 8.7).
-    It ends when the bounds of Odoni on the optimal cost meet; the table is then solved as a chain. As the
-    number in queue is arrival rate x wait, minimising the wait is minimising E[N] where nobody is blocked.
+    between improvements (modified policy iteration: Puterman, Markov Decision Processes, 1994, section 8.7),
+    until Odoni's bounds on the optimal cost meet; then the table is solved as a chain. As the number in queue
+    is arrival rate x wait, minimising the wait minimises E[N] if nobody is blocked.
 
-    Infinite buffers are cut as in `exact.solve`; a queue at its cut is not chosen while there is another
-    choice. The table is optimal where queues are well below the cuts: states near them are too rare to
-    matter.
+    Infinite buffers are cut as in `exact.solve`; a queue at its cut is chosen only if all are. The table is
+    optimal for queues well below the cuts; states near them are too rare to matter.
 
     Args:
         scenario: The system; Poisson arrivals, exponential service. R does not matter.
-        free_information: Whether looking at all queues is free; else it is counted as 2n probes. That does
-            not change the table, only the messages and the cost of its measures.
-        most_states: Refuse tables with more entries.
+        free_information: Whether knowing all queues is free; otherwise it counts as 2n messages, which does
+            not change the table, but its messages and cost.
+        most_states: Limit of the table's entries.
 
     Raises:
-        ValueError: The table is too large, or the system has no stationary law; the message says which.
+        ValueError: The table is too large, or the system has no stationary distribution.
     """
     scenario = as_scenario(scenario)
     if not scenario.markov:
-        raise ValueError(f"{scenario.name} replays a trace, or is not Markov: no chain has its law")
+        raise ValueError(
+            f"{scenario.name} replays a trace, or is not Markov: a Markov chain cannot describe it"
+        )
     probes = 0 if free_information else 2 * scenario.servers
     table: dict[tuple[int, ...], int] = {}
 
-    def rules(cut: tuple[int, ...]) -> System:
+    def system_with_cut(cut: tuple[int, ...]) -> System:
         size = math.prod(
             math.comb(pool.size + most, most) for pool, most in zip(scenario.pools, cut, strict=True)
         )
         if size > most_states:
             raise ValueError(too_large(scenario, "the optimum", most_states, cut))
         table.clear()
-        table.update(_best_table(scenario, frame(scenario, cut, serve)))
-        return frame(scenario, cut, serve)
+        table.update(_best_table(scenario, build_system(scenario, cut, route)))
+        return build_system(scenario, cut, route)
 
-    def serve(system: System, state: State, router: int) -> list[Outcome]:
+    def route(system: System, state: State, router: int) -> list[Outcome]:
         return [Outcome(1.0, table[tuple(server.queue for server in state.servers)], probes, state)]
 
-    exact = fit(scenario, rules, "the optimum", most_states)
+    exact = solve_with_cuts(scenario, system_with_cut, "the optimum", most_states)
     return Optimum(scenario, table, exact, free_information)
 
 
 @dataclass(frozen=True)
 class _Decisions:
-    """What may be decided in each state, and what it leads to; S states, n servers."""
+    """The decisions in each state, and what they lead to; S states, n servers."""
 
     queues: Integers  # (S, n)
     joined: Integers  # (S, n) state after a customer joins a server; the same if it is full
     left: Integers  # (S, n) state after a departure; the same if the server is idle
-    price: Floats  # (S, n) of sending a customer to a server that is full; infinite: not allowed
-    waiting: Floats  # (S,) cost a unit of time
+    price: Floats  # (S, n) of sending a customer to a full server; infinite: not allowed
+    waiting: Floats  # (S,) cost per time unit
 
 
 def _decisions(scenario: Scenario, system: System) -> _Decisions:
-    each = [
+    by_pool = [
         combinations_with_replacement(range(system.buffers[pool.start] + 1), len(pool))
         for pool in system.pools
     ]
-    queues = np.array([sum(parts, ()) for parts in product(*each)], np.intp)
+    queues = np.array([sum(parts, ()) for parts in product(*by_pool)], np.intp)
     limit = np.array(system.buffers)
     scale = np.append(np.cumprod(limit[:0:-1] + 1)[::-1], 1)
-    codes = queues @ scale  # ascending, as the states are
+    codes = queues @ scale  # ascending
 
-    def find(changed: Integers) -> Integers:
+    def state_index(changed: Integers) -> Integers:
         ordered = [np.sort(changed[:, pool.start : pool.stop], axis=1) for pool in system.pools]
-        found: Integers = np.searchsorted(codes, np.concatenate(ordered, axis=1) @ scale)
-        return found
+        index: Integers = np.searchsorted(codes, np.concatenate(ordered, axis=1) @ scale)
+        return index
 
     step = np.eye(len(limit), dtype=np.intp)
-    joined = [find(np.minimum(queues + up, limit)) for up in step]
-    left = [find(np.maximum(queues - down, 0)) for down in step]
+    joined = [state_index(np.minimum(queues + up, limit)) for up in step]
+    left = [state_index(np.maximum(queues - down, 0)) for down in step]
     full = queues == limit
     infinite = np.array([scenario.pools[j].buffer is None for j in system.pool])
     price = np.where(full, np.where(infinite, np.inf, scenario.prices.block), 0.0)
@@ -166,7 +167,7 @@ def _decisions(scenario: Scenario, system: System) -> _Decisions:
 
 
 def _best_table(scenario: Scenario, system: System) -> dict[tuple[int, ...], int]:
-    """Return the optimal table where infinite buffers are cut."""
+    """Return the optimal table of a system whose infinite buffers are cut."""
     decisions = _decisions(scenario, system)
     rates, arrival_rate = np.array(system.rates), system.arrival_rate
     events = arrival_rate + rates.sum()
@@ -178,16 +179,16 @@ def _best_table(scenario: Scenario, system: System) -> dict[tuple[int, ...], int
         least = choices.min(axis=1)
         served = value[decisions.left] @ rates
         gain = (decisions.waiting + arrival_rate * least + served) / events - value
-        scope, noise = float(np.abs(gain).max()), 1e-14 * float(np.abs(value).max())
-        if gain.max() - gain.min() <= PRECISION * scope + noise:
-            near = choices[:, fastest_first] <= (least + TIE * scope + noise)[:, None]
+        scale, noise = float(np.abs(gain).max()), 1e-14 * float(np.abs(value).max())
+        if gain.max() - gain.min() <= PRECISION * scale + noise:
+            near = choices[:, fastest_first] <= (least + TIE * scale + noise)[:, None]
             best = fastest_first[near.argmax(axis=1)]
             return dict(zip(map(tuple, decisions.queues.tolist()), best.tolist(), strict=True))
         jumps, paid = _jumps(decisions, choices.argmin(axis=1), rates, arrival_rate)
         for _ in range(SWEEPS):
             value = paid + jumps @ value
             value -= value[0]
-    raise ArithmeticError(f"the optimum of {size:,} states is known to {gain.max() - gain.min():.1e} only")
+    raise ArithmeticError(f"the optimum of {size:,} states is only known to {gain.max() - gain.min():.1e}")
 
 
 def _jumps(decisions: _Decisions, chosen: Integers, rates: Floats, arrival_rate: float) -> tuple[Any, Floats]:

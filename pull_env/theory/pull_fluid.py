@@ -40,22 +40,24 @@ def pull_fluid(pools: Sequence[Pool], load: float, threshold: int = 1) -> PullLi
         raise check_argument.refusal("threshold", threshold, "at most the smallest buffer")
     arrival, powers = load * float(share @ rate), np.arange(threshold + 1)
 
-    def laws(idle: float) -> Floats:
+    def distributions(idle: float) -> Floats:
         exponents = -powers * np.log(rate * idle)[:, None]
         weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def excess(log_idle: float) -> float:
-        return float(share * rate @ (1.0 - laws(math.exp(log_idle))[:, 0])) / arrival - 1.0
+        return float(share * rate @ (1.0 - distributions(math.exp(log_idle))[:, 0])) / arrival - 1.0
 
     # With every idle period above the upper end, too few are busy even of the slowest; below the lower, more
     # than needed.
     low = math.log(1.0 - load) / threshold - math.log(rate.max()) - 1.0
     high = math.log(threshold / load) - math.log(rate.min()) + 1.0
     idle = math.exp(root(excess, low, high))
-    law = laws(idle)
-    tails = np.cumsum(law[:, ::-1], axis=1)[:, ::-1]
-    p_wait = float(share @ tails[:, 1] - share @ law[:, -1]) / float(share @ (1.0 - law[:, -1]))
+    distribution = distributions(idle)
+    tails = np.cumsum(distribution[:, ::-1], axis=1)[:, ::-1]
+    p_wait = float(share @ tails[:, 1] - share @ distribution[:, -1]) / float(
+        share @ (1.0 - distribution[:, -1])
+    )
     response = float(share @ tails[:, 1:].sum(axis=1)) / arrival
     return PullLimit(tuple(tails), response, p_wait, 0.0, 0.0, idle, 1.0 - p_wait, 0.0)
 
@@ -80,7 +82,7 @@ def fast_first_response(pools: Sequence[Pool], load: float) -> float:
     return busy / arrival
 
 
-def jbt_law(load: float, threshold: int) -> Floats:
+def jbt_distribution(load: float, threshold: int) -> Floats:
     """Return the queue distribution under join-below-threshold as n grows.
 
     One router: M/M/1/r with p_0 = 1 - lambda.
@@ -110,10 +112,10 @@ def jbt_law(load: float, threshold: int) -> Floats:
 
 
 def jbt_response(load: float, threshold: int, rate: float = 1.0) -> float:
-    """Return the mean response: mean of `jbt_law` / lambda, and its errors.
+    """Return the mean response: mean of `jbt_distribution` / lambda, and its errors.
 
     With lambda = rho mu.
     """
     check_argument.positive("rate", rate)
-    law = jbt_law(load, threshold)
-    return float(law @ np.arange(law.size)) / (load * rate)
+    distribution = jbt_distribution(load, threshold)
+    return float(distribution @ np.arange(distribution.size)) / (load * rate)

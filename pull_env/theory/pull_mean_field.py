@@ -207,8 +207,10 @@ def _pull_limit(pools: Sequence[Pool], arrival: float, q0: float, idle: float) -
         if top > LONG:
             raise ValueError(f"pools are {tuple(pools)}: that of rate {pool.rate!r} has queues beyond {LONG}")
         powers = np.arange(top) * log_ratio
-        law = np.exp(powers - powers.max())
-        tails.append(np.concatenate([[1.0], np.cumsum(law[::-1])[::-1] * (part / law.sum())]))
+        distribution = np.exp(powers - powers.max())
+        tails.append(
+            np.concatenate([[1.0], np.cumsum(distribution[::-1])[::-1] * (part / distribution.sum())])
+        )
     full = sum(float(b * tail[-1]) for pool, b, tail in zip(pools, share, tails, strict=True) if pool.buffer)
     found_busy = float(share @ busy)
     p_block = q0 * full

@@ -13,7 +13,7 @@ from pull_env.theory import formulas
 from pull_env.theory.bounds import pooling_bounds
 
 
-def law(scenario, top):
+def distribution(scenario, top):
     """Return the law of the chain cut at `top`, done by hand."""
     rates = sorted((p.rate for p in scenario.pools for _ in range(p.size)), reverse=True)
     weights = [1.0]
@@ -26,7 +26,7 @@ def test_response_of_two_speeds():
     scenario = Scenario((Pool(10, 1.0), Pool(10, 2.0)), arrival_rate=24.0)
     found = pooling_bounds(scenario)
     assert found.response == pytest.approx(0.62696, abs=5e-6)
-    chain, k = law(scenario, 400), np.arange(401)
+    chain, k = distribution(scenario, 400), np.arange(401)
     assert found.mean_number == pytest.approx(chain @ k, rel=1e-10)
     assert found.wait == pytest.approx(chain @ np.maximum(k - 20, 0) / 24, rel=1e-10)
     assert found.p_block == 0.0
@@ -36,7 +36,7 @@ def test_blocking():
     scenario = Scenario((Pool(1, 1.0, 5), Pool(1, 2.0, 5)), arrival_rate=2.4)
     found = pooling_bounds(scenario)
     assert found.p_block == pytest.approx(0.0253410, abs=5e-8)
-    assert found.p_block == pytest.approx(law(scenario, 10)[-1], rel=1e-12)
+    assert found.p_block == pytest.approx(distribution(scenario, 10)[-1], rel=1e-12)
     assert (found.wait, found.response, found.mean_number) == (0.0, 0.5, 0.0)
 
 
@@ -44,7 +44,9 @@ def test_blocking():
 @pytest.mark.parametrize("buffer", [1, 4])
 def test_blocking_at_any_load(load, buffer):
     scenario = Scenario((Pool(2, 1.0, buffer), Pool(3, 2.0, 2)), load=load)
-    assert pooling_bounds(scenario).p_block == pytest.approx(law(scenario, 2 * buffer + 6)[-1], rel=1e-12)
+    assert pooling_bounds(scenario).p_block == pytest.approx(
+        distribution(scenario, 2 * buffer + 6)[-1], rel=1e-12
+    )
 
 
 def test_equal_servers_are_one_queue():

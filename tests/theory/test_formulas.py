@@ -17,12 +17,12 @@ def test_single_queue():
 
 @pytest.mark.parametrize("load", [0.3, 1.0, 2.5])
 def test_finite_queue_balances(load):
-    law = f.mm1b_law(load, 1.0, 7)
-    assert law.sum() == pytest.approx(1.0)
-    assert law[1:] == pytest.approx(load * law[:-1])
-    assert f.mm1b_blocking(load, 1.0, 7) == pytest.approx(law[-1], rel=1e-12)
-    assert 1.0 - law[0] == pytest.approx(load * (1.0 - law[-1]))
-    assert f.mm1b_mean_number(load, 1.0, 7) == pytest.approx(sum(k * p for k, p in enumerate(law)))
+    distribution = f.mm1b_distribution(load, 1.0, 7)
+    assert distribution.sum() == pytest.approx(1.0)
+    assert distribution[1:] == pytest.approx(load * distribution[:-1])
+    assert f.mm1b_blocking(load, 1.0, 7) == pytest.approx(distribution[-1], rel=1e-12)
+    assert 1.0 - distribution[0] == pytest.approx(load * (1.0 - distribution[-1]))
+    assert f.mm1b_mean_number(load, 1.0, 7) == pytest.approx(sum(k * p for k, p in enumerate(distribution)))
 
 
 def test_large_finite_queues_are_stable():
@@ -91,7 +91,7 @@ def test_join_idle_queue_of_two(load, number):
     (lambda: f.mm1_response(1.0), "arrival_rate / rate"),
     (lambda: f.mm1_mean_number(-1.0), "arrival_rate"),
     (lambda: f.mm1_wait_quantile(1.0, 0.5), "probability"),
-    (lambda: f.mm1b_law(1.0, 1.0, 0), "buffer"),
+    (lambda: f.mm1b_distribution(1.0, 1.0, 0), "buffer"),
     (lambda: f.erlang_b(0, 1.0), "servers"),
     (lambda: f.erlang_b(2, math.nan), "offered"),
     (lambda: f.erlang_c(2, 2.0), "offered / servers"),

@@ -8,8 +8,8 @@ import pytest
 import baselines
 from pull_env import Pool, Prices, Scenario, simulate
 from pull_env.theory.exact import solve
-from pull_env.theory.exact.solver import fit
-from pull_env.theory.exact.states import Outcome, frame
+from pull_env.theory.exact.solver import solve_with_cuts
+from pull_env.theory.exact.states import Outcome, build_system
 from pull_env.theory.optimum import optimise
 from tests.oracles.exactness import meets
 
@@ -55,10 +55,10 @@ def test_table_of_small_buffers_beats_every_other_table():
     states = list(product(range(2), range(3)))
 
     def cost(table):
-        def serve(system, state, router):
+        def route(system, state, router):
             return [Outcome(1.0, table[tuple(s.queue for s in state.servers)], 0, state)]
 
-        return fit(scenario, lambda cut: frame(scenario, cut, serve), "a table", 100).cost
+        return solve_with_cuts(scenario, lambda cut: build_system(scenario, cut, route), "a table", 100).cost
 
     costs = [cost(dict(zip(states, choice, strict=True))) for choice in product((0, 1), repeat=6)]
     assert optimise(scenario).exact.cost == pytest.approx(min(costs), abs=1e-12)

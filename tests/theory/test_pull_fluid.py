@@ -41,9 +41,9 @@ def test_threshold_of_many_servers(load, r):
 
 @pytest.mark.parametrize(("r", "response"), [(1, 1.0), (2, 1.717624), (3, 2.324459)])
 def test_join_below_threshold_of_many_servers(r, response):
-    law = f.jbt_law(0.9, r)
-    assert law.sum() == pytest.approx(1.0)
-    assert law[0] == pytest.approx(0.1)
+    distribution = f.jbt_distribution(0.9, r)
+    assert distribution.sum() == pytest.approx(1.0)
+    assert distribution[0] == pytest.approx(0.1)
     assert f.jbt_response(0.9, r) == pytest.approx(response, abs=5e-7)
     assert f.jbt_response(0.9, r, 2.0) == pytest.approx(response / 2, abs=5e-7)
 
@@ -57,7 +57,7 @@ def test_no_threshold_is_random_routing():
     (lambda: f.pull_fluid([Pool(1)], 1.0), "load"),
     (lambda: f.pull_fluid([Pool(1, 1.0, 2)], 0.5, 3), "threshold"),
     (lambda: f.fast_first_response([Pool(1)], 1.0), "load"),
-    (lambda: f.jbt_law(0.5, True), "threshold"),
+    (lambda: f.jbt_distribution(0.5, True), "threshold"),
 ])  # fmt: skip
 def test_out_of_range(call, named):
     with pytest.raises(ValueError, match=f"^{named}"):
@@ -65,4 +65,4 @@ def test_out_of_range(call, named):
 
 
 def test_laws_are_arrays_of_floats():
-    assert f.jbt_law(0.5, 2).dtype == np.float64
+    assert f.jbt_distribution(0.5, 2).dtype == np.float64

@@ -61,11 +61,11 @@ def test_messages_held_solve_their_chain(r):
     """The law of the messages at a router, built up term by term, sums to 1 and has the mean of the idle servers."""
     load = 0.8
     found = m.pull_equal_servers(load, r)
-    b, law = r * load * (1 - load * found.q0), [found.q0]
+    b, distribution = r * load * (1 - load * found.q0), [found.q0]
     for i in range(1, 20_000):
-        law.append(law[-1] * b / (r * load + i * load * found.q0))
-    assert sum(law) == pytest.approx(1.0, rel=1e-9)
-    assert np.arange(20_000) @ law == pytest.approx(r * (1 - load), rel=1e-8)
+        distribution.append(distribution[-1] * b / (r * load + i * load * found.q0))
+    assert sum(distribution) == pytest.approx(1.0, rel=1e-9)
+    assert np.arange(20_000) @ distribution == pytest.approx(r * (1 - load), rel=1e-8)
 
 
 def test_few_servers_a_router_is_random_routing():

@@ -17,19 +17,19 @@ from pull_env.theory.formulas import Floats
 S = TypeVar("S", bound=Hashable)
 
 DIRECT = 1_000  # states up to which the equations are factorised whatever their pattern
-TOLERANCE = 1e-11  # of what flows into a state less what flows out, by the largest flow
-POLISH = 100  # jumps that smooth an eigenvector, or lead to where the chain is likely to be
+TOLERANCE = 1e-11  # of inflow minus outflow of a state, relative to the largest flow
+POLISH = 100  # power iterations that smooth an eigenvector, or find likely states
 
 
 @dataclass(frozen=True)
 class Chain(Generic[S]):
-    """A chain, explored.
+    """A chain with its reachable states.
 
     Attributes:
         states: The states, in the order of discovery.
         rates: (states, states) rates of the jumps, without those from a state to itself.
-        counted: (states, measures) what is counted a unit of time.
-        start: (states,) the law of the state at time 0.
+        counted: (states, measures) counts per time unit.
+        start: (states,) initial distribution.
     """
 
     states: list[S]
@@ -39,23 +39,23 @@ class Chain(Generic[S]):
 
 
 def explore(
-    starts: Mapping[S, float],
+    initial_distribution: Mapping[S, float],
     events: Callable[[S], Iterable[tuple[float, S, tuple[float, ...]]]],
     measures: int,
     most_states: int,
 ) -> Chain[S] | None:
-    """Return the chain reachable from `starts`; None above `most_states`.
+    """Return the chain reachable from its first states; None above `most_states`.
 
     Args:
-        starts: The law of the state at time 0; at most `most_states` of them.
-        events: Rate, next state, and what is counted (`measures` numbers), of all events in a state.
+        initial_distribution: Over at most `most_states` states.
+        events: Rate, next state and counts (`measures` numbers) of all events in a state.
         measures: How many numbers an event counts.
-        most_states: Give up beyond.
+        most_states: Limit of the exploration.
     """
-    states = list(starts)
+    states = list(initial_distribution)
     number = {state: k for k, state in enumerate(states)}
     rows, columns, values, counted = array("q"), array("q"), array("d"), array("d")
-    for row, state in enumerate(states):  # grows on the way
+    for row, state in enumerate(states):  # which grows on the way
         total = [0.0] * measures
         for rate, after, counts in events(state):
             column = number.setdefault(after, len(number))
@@ -71,18 +71,19 @@ def explore(
                 total = [t + rate * count for t, count in zip(total, counts, strict=True)]
         counted.extend(total)
     size = len(states)
-    law = np.pad(np.array(list(starts.values())), (0, size - len(starts)))
+    start = np.zeros(size)
+    start[: len(initial_distribution)] = list(initial_distribution.values())
     where = (np.asarray(rows, np.int64), np.asarray(columns, np.int64))
     rates = sparse.csr_array((np.asarray(values), where), shape=(size, size))
-    return Chain(states, rates, np.asarray(counted).reshape(size, measures), law)
+    return Chain(states, rates, np.asarray(counted).reshape(size, measures), start)
 
 
 def stationary(rates: Any, start: Floats, planar: bool) -> Floats:
-    """Return the law of the state in the long run, (states,).
+    """Return the stationary distribution, (states,).
 
     Args:
         rates: (states, states) sparse, without a diagonal.
-        start: (states,) law at time 0: it decides where the chain has several closed classes.
+        start: (states,) initial distribution: it weights the closed classes if there are several.
         planar: Whether the states form a plane, so that a factorisation stays sparse.
     """
     _, label = csgraph.connected_components(rates, directed=True, connection="strong")
@@ -90,73 +91,73 @@ def stationary(rates: Any, start: Floats, planar: bool) -> Floats:
     open_ = np.unique(label[origin[label[origin] != label[target]]])
     classes = [np.flatnonzero(label == c) for c in np.setdiff1d(label, open_)]
     shares = [1.0] if len(classes) == 1 else _absorbed(rates, start, classes)
-    law = np.zeros(start.size)
+    distribution = np.zeros(start.size)
     for members, share in zip(classes, shares, strict=True):
-        law[members] = share * _irreducible(rates[members][:, members], planar)
-    return law
+        distribution[members] = share * _irreducible(rates[members][:, members], planar)
+    return distribution
 
 
 def _absorbed(rates: Any, start: Floats, classes: list[npt.NDArray[np.intp]]) -> list[float]:
-    """Return the probability to end in each closed class."""
-    passing = np.setdiff1d(np.arange(start.size), np.concatenate(classes))
+    """Return the probability of ending in each closed class."""
+    transient = np.setdiff1d(np.arange(start.size), np.concatenate(classes))
     direct = [float(start[members].sum()) for members in classes]
-    if passing.size == 0 or not start[passing].any():
+    if transient.size == 0 or not start[transient].any():
         return direct
-    inner = rates[passing][:, passing]
-    leave = sparse.diags_array(rates[passing].sum(axis=1)) - inner
-    visits = linalg.spsolve(leave.T.tocsc(), start[passing])  # expected time in each state on the way
-    later = [float(visits @ rates[passing][:, members].sum(axis=1)) for members in classes]
-    return [first + then for first, then in zip(direct, later, strict=True)]
+    inner = rates[transient][:, transient]
+    leave = sparse.diags_array(rates[transient].sum(axis=1)) - inner
+    visits = linalg.spsolve(leave.T.tocsc(), start[transient])  # expected time in each state on the way
+    indirect = [float(visits @ rates[transient][:, members].sum(axis=1)) for members in classes]
+    return [sum(pair) for pair in zip(direct, indirect, strict=True)]
 
 
 def _irreducible(rates: Any, planar: bool) -> Floats:
-    """Return the stationary law of a chain in which every state leads to every other."""
+    """Return the stationary distribution of an irreducible chain."""
     size = rates.shape[0]
     if size == 1:
         return np.ones(1)
     out = rates.sum(axis=1)
-    clock = 1.01 * out.max()  # above all rates, so that the uniformised chain may stay and has no period
+    clock = 1.01 * out.max()  # above all rates, so that the uniformised chain is aperiodic
     jump = (rates / clock + sparse.diags_array(1 - out / clock)).T.tocsr()
-    balance = (rates.T - sparse.diags_array(out)).tocsc()  # balance @ law = 0
-    law = _factorised(balance, jump) if planar or size <= DIRECT else _iterated(jump)
-    worst = float(np.abs(balance @ law).max() / (out * law).max())
+    balance = (rates.T - sparse.diags_array(out)).tocsc()  # balance @ distribution = 0
+    distribution = _factorised(balance, jump) if planar or size <= DIRECT else _iterated(jump)
+    worst = float(np.abs(balance @ distribution).max() / (out * distribution).max())
     if not worst <= TOLERANCE:
-        raise ArithmeticError(f"the balance of {size:,} states is met to {worst:.1e} only")
-    return law
+        raise ArithmeticError(f"the balance of {size:,} states is only met to {worst:.1e}")
+    return distribution
 
 
 def _factorised(balance: Any, jump: Any) -> Floats:
     """Return the distribution by factorisation, one state having weight 1."""
-    law = _after(jump, np.full(balance.shape[0], 1 / balance.shape[0]))
-    for _ in range(3):  # the state that is pinned should not be a rare one
-        pin = int(law.argmax())
-        others = np.delete(np.arange(law.size), pin)
+    distribution = _after(jump, np.full(balance.shape[0], 1 / balance.shape[0]))
+    for _ in range(3):  # the pinned state should not be a rare one
+        pin = int(distribution.argmax())
+        others = np.delete(np.arange(distribution.size), pin)
         matrix = balance[others][:, others].tocsc()
         right = -balance[others][:, [pin]].toarray().ravel()
         # Diagonally dominant by columns, so that no pivoting is needed, which would fill the factors.
         factors = linalg.splu(matrix, "MMD_AT_PLUS_A", 0.0, options={"SymmetricMode": True})
         weights = factors.solve(right)
         weights += factors.solve(right - matrix @ weights)
-        law = np.insert(np.maximum(weights, 0.0), pin, 1.0)
-        law /= law.sum()
-        if law[pin] > 1e-6 * law.max():
+        distribution = np.insert(np.maximum(weights, 0.0), pin, 1.0)
+        distribution /= distribution.sum()
+        if distribution[pin] > 1e-6 * distribution.max():
             break
-    return law
+    return distribution
 
 
 def _iterated(jump: Any) -> Floats:
-    """Return the law as the dominant eigenvector, by Arnoldi's method."""
+    """Return the distribution as the dominant eigenvector, by Arnoldi's method."""
     even = np.full(jump.shape[0], 1 / jump.shape[0])
     try:
         vectors = linalg.eigs(jump, 1, which="LR", v0=even, ncv=20, maxiter=10_000, tol=1e-14)[1]
     except linalg.ArpackNoConvergence as error:
-        raise ArithmeticError(f"{even.size:,} states settle too slowly: {error}") from None
+        raise ArithmeticError(f"{even.size:,} states converge too slowly: {error}") from None
     return _after(jump, np.abs(vectors[:, 0].real))
 
 
-def _after(jump: Any, law: Floats) -> Floats:
-    """Return the law some jumps later."""
+def _after(jump: Any, distribution: Floats) -> Floats:
+    """Return the distribution `POLISH` jumps later."""
     for _ in range(POLISH):
-        law = jump @ law
-    law /= law.sum()
-    return law
+        distribution = jump @ distribution
+    distribution /= distribution.sum()
+    return distribution
