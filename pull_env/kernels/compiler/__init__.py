@@ -1,1 +1,1 @@
-"""What knows the compiler: decorators, intrinsics, records at addresses."""
+"""What knows the compiler: decorators, instructions, records, internals of numba."""

@@ -7,8 +7,11 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+INT64 = ir.IntType(64)
 
 
 def records(dtype: np.dtype[Any]) -> Callable[[int, int], Any]:
@@ -21,7 +24,7 @@ def records(dtype: np.dtype[Any]) -> Callable[[int, int], Any]:
 
     def at(typing_context: Any, address: Any, k: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            offset = builder.mul(arguments[1], context.get_constant(types.int64, dtype.itemsize))
+            offset = builder.mul(arguments[1], INT64(dtype.itemsize))
             return builder.inttoptr(builder.add(arguments[0], offset), context.get_value_type(record))
 
         return record(types.int64, types.int64), generate
@@ -36,7 +39,7 @@ def tagged(dtype: np.dtype[Any], bits: int) -> Callable[[int], Any]:
 
     def at(typing_context: Any, handle: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            address = builder.and_(arguments[0], context.get_constant(types.int64, (1 << bits) - 1))
+            address = builder.and_(arguments[0], INT64((1 << bits) - 1))
             return builder.inttoptr(address, context.get_value_type(record))
 
         return record(types.int64), generate
@@ -52,16 +55,16 @@ def elements(head: np.dtype[Any], bits: int, field: str, dtype: np.dtype[Any]) -
     at the low `bits` of the handle.
     """
     assert head.fields is not None
-    offset, record = head.fields[field][1], numba.from_dtype(dtype)
+    field_offset, record = head.fields[field][1], numba.from_dtype(dtype)
 
     def at(typing_context: Any, handle: Any, k: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            integer, word = types.int64, context.get_value_type(types.int64)
-            address = builder.and_(arguments[0], context.get_constant(integer, (1 << bits) - 1))
-            start = builder.add(address, context.get_constant(integer, offset))
-            base = builder.load(builder.inttoptr(start, word.as_pointer()))
-            place = builder.mul(arguments[1], context.get_constant(integer, dtype.itemsize))
-            return builder.inttoptr(builder.add(base, place), context.get_value_type(record))
+            address = builder.and_(arguments[0], INT64((1 << bits) - 1))
+            pointer = builder.inttoptr(builder.add(address, INT64(field_offset)), INT64.as_pointer())
+            offset = builder.mul(arguments[1], INT64(dtype.itemsize))
+            return builder.inttoptr(
+                builder.add(builder.load(pointer), offset), context.get_value_type(record)
+            )
 
         return record(types.int64, types.int64), generate
 

@@ -105,21 +105,21 @@ def direct(function: F) -> F:
     return compiled
 
 
-@functools.cache
 def address(function: Callable[..., object]) -> int:
     """Compile an entry of four integers to a float; return its address."""
-    if INTERNALS is not None:
-        return int(INTERNALS.address(*_compiled_as_declared(function)))
-    compiled: Any = function
-    signature = types.float64(*declared_types(function))
-    callback = _with_cache(numba.cfunc(signature, cache=True, **OPTIONS), compiled.py_func)
-    C_FUNCTIONS.append(callback)
-    return int(callback.address)
+    if INTERNALS is None:
+        return int(_c_function(function).address)
+    return int(INTERNALS.address(*_compiled_as_declared(function)))
 
 
-C_FUNCTIONS: list[Any] = []  # kept, as their addresses are in use
-# in kernels: call what is at `address`, with its four integers
+# for kernels: `call_entry(address, system, what, first, second)` calls the entry at an address
 call_entry = intrinsics.call_c if INTERNALS is None else INTERNALS.call_entry
+
+
+@functools.cache  # the address is valid as long as the object exists
+def _c_function(function: Any) -> Any:
+    signature = types.float64(*declared_types(function))
+    return _with_cache(numba.cfunc(signature, cache=True, **OPTIONS), function.py_func)
 
 
 def declared_types(function: Callable[..., object]) -> tuple[Any, ...]:

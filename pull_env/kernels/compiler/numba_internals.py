@@ -1,7 +1,8 @@
 """Everything that reaches into numba beyond what it documents.
 
 `jit` imports this module. If this numba lacks one of NAMES, the import fails, and `jit` compiles the same
-kernels by public names: the same results, but slower (what would be lost is said at each function).
+kernels by public names: the same results, but `simulate("two-speeds", "pull")` compiles for 21 s of CPU time
+in place of 5, and then runs a third slower. What each part contributes is said below.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class LeaveToEntry(AnalysisPass):
     """Leave linking, optimisation and machine code to the entries that call a kernel.
 
     Otherwise the compiler does all three for every kernel, including all the kernels that it calls: the first
-    run takes twice the time.
+    run of two-speeds takes 11.8 s of CPU time in place of 5.0.
     """
 
     _name = "leave_to_entry"
@@ -118,10 +119,11 @@ class Part(CompilerBase):
         return [passes]
 
 
-# Kernels never allocate, so reference counting is left out; nothing calls an entry from C.
+# Kernels never allocate, so reference counting is left out; nothing calls an entry from C. Each option saves
+# a few percent of the time to compile.
 ENTRY_OPTIONS: dict[str, Any] = {"_nrt": False, "no_cfunc_wrapper": True}
-# Inlined, as a call costs as much as most kernels do; without the wrapper that Python calls, as each wrapper
-# would contain the kernel's code once more.
+# Inlined, as a call costs as much as most kernels do: otherwise two-speeds runs a third slower. Without the
+# wrapper that Python calls, which would contain the kernel's code once more.
 KERNEL_OPTIONS = ENTRY_OPTIONS | {"forceinline": True, "no_cpython_wrapper": True, "pipeline_class": Part}
 
 
@@ -129,7 +131,7 @@ def convert_arguments(dispatcher: Any, declared: list[Any]) -> None:
     """Compile once, for the `declared` types; None: for the type of the argument.
 
     Otherwise the compiler makes another version for every mixture of 32-bit, 64-bit and literal integers that
-    kernels call each other with: the first run takes twice the time.
+    kernels call each other with: the first run of two-speeds takes 6.6 s of CPU time in place of 5.0.
     """
     template = dispatcher.get_call_template
 
@@ -143,7 +145,7 @@ def convert_arguments(dispatcher: Any, declared: list[Any]) -> None:
 def load_without_refresh(dispatcher: Any) -> None:
     """Load cached machine code without the compiler's knowledge of Python and numpy.
 
-    Otherwise every process spends another 0.3 s before its first result.
+    Otherwise every process takes another 0.2 s to its first result.
     """
     cache = dispatcher._cache
 
@@ -157,7 +159,7 @@ def load_without_refresh(dispatcher: Any) -> None:
 def entry_point(dispatcher: Any, declared: tuple[Any, ...]) -> Any:
     """Return what was compiled for the `declared` types, without dispatch on types.
 
-    That saves 0.1 microseconds per call, a tenth of a step of an env.
+    That saves 0.1 microseconds of the 0.27 that a call from Python takes at least.
     """
     return dispatcher.overloads[declared].entry_point
 
@@ -165,7 +167,7 @@ def entry_point(dispatcher: Any, declared: tuple[Any, ...]) -> Any:
 def address(dispatcher: Any, declared: tuple[Any, ...]) -> int:
     """Return the address of what was compiled for the `declared` types.
 
-    Through the C calling convention, `failures` runs 25 % slower.
+    `call_entry` calls it by numba's own convention; by that of C, the preset failures runs 25 % slower.
     """
     result = dispatcher.overloads[declared]
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
