@@ -63,22 +63,22 @@ def load(name: str) -> Study:
     return study
 
 
-def folder_of(args: Args) -> Path:
+def choose_results(args: Args, root: Path = ROOT) -> Path:
     """Return the folder for results; quick ones never replace full ones."""
     if args.out is not None:
         return args.out
     if args.quick:
         return Path("results") / "reproductions-quick"
-    if (ROOT / ".git").exists():
-        return ROOT / "baselines" / "reproduce" / "results"
+    if (root / ".git").exists():
+        return root / "baselines" / "reproduce" / "results"
     return Path("results") / "reproductions"
 
 
 def measure(study: Study, args: Args, command: str, folder: Path) -> bool:
-    """Measure all points of a study, and put their rows in the place of earlier ones.
+    """Measure all points of a study; their rows replace earlier ones.
 
     Returns:
-        Whether all were measured: after an interruption earlier rows stay, and nothing else does.
+        Whether all were measured; after an interruption the earlier rows stay.
     """
     from baselines.reproduce.common.study import Setup
 
@@ -113,7 +113,7 @@ def publish(study: Study, folder: Path) -> list[Path]:
     files = [folder / f"{study.name}.{ending}" for ending in ("md", "png", "svg")]
     write_text(files[0], text)
     figure.savefig(files[1])
-    # The same picture gives the same file, and text stays text: outlines take ten times the space.
+    # Equal figures give equal files, and text stays text: outlines take ten times the space.
     with matplotlib.rc_context({"svg.hashsalt": study.name, "svg.fonttype": "none"}):
         figure.savefig(files[2], metadata={"Date": None})
     return files
@@ -123,11 +123,11 @@ def reproduce(args: Args, command: str) -> int:
     """Measure, publish, print where to find it, and return the exit status.
 
     Raises:
-        ValueError: Something that is asked for is not allowed, or there are no rows to make a page from.
+        ValueError: An argument is not allowed, or there are no rows to make a page from.
     """
     check_run(None, args.seed, 1, None, args.workers)
-    checkout(ROOT)  # before anything is written: rows tell the state of the sources that measured them
-    folder, out = folder_of(args), console()
+    checkout(ROOT)  # before anything is written, which would make the tree unclean
+    folder, out = choose_results(args), console()
     folder.mkdir(parents=True, exist_ok=True)
     for name in STUDIES if args.study == "all" else [args.study]:
         study = load(name)

@@ -9,11 +9,9 @@ from pull_env.simulation.statistics import Estimate
 
 
 def within(value: Estimate, target: float, tolerance: float) -> bool | None:
-    """Tell whether an interval is within `target` (1 ± `tolerance`).
+    """Return whether an interval is within `target` (1 ± `tolerance`).
 
-    None if it crosses an end.
-
-    What is not claimed, as the run was unstable, decides nothing.
+    None if it crosses an end, or is NaN, as of an unstable run.
     """
     low, high = sorted((target * (1 - tolerance), target * (1 + tolerance)))
     if low <= value.low and value.high <= high:
@@ -22,14 +20,14 @@ def within(value: Estimate, target: float, tolerance: float) -> bool | None:
 
 
 def above(value: Estimate, bound: float) -> bool | None:
-    """Tell whether an interval lies above `bound`; None if it holds it."""
+    """Return whether an interval is above `bound`; None if it contains it."""
     return True if value.low > bound else False if value.high < bound else None
 
 
 def vanishing(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
-    """Tell whether values fall towards 0: never up, by `factor` in all.
+    """Return whether values fall towards 0: none rises, and by `factor` in all.
 
-    False: an interval lies wholly above the one before it. None: not by the factor, intervals considered.
+    False: an interval is entirely above the one before it. None: not by the factor, intervals considered.
     """
     if rises(values):
         return False
@@ -37,15 +35,15 @@ def vanishing(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
 
 
 def rises(values: Sequence[Estimate], level: float = 0.95) -> bool:
-    """Tell whether an interval of `level` lies wholly above the one before it."""
+    """Return whether an interval of `level` is entirely above the one before it."""
     spans = [value.interval(level) for value in values]
     return any(after[0] > before[1] for before, after in pairwise(spans))
 
 
 def falls(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
-    """Tell whether the last value is below the first by `factor`.
+    """Return whether the last value is below the first by `factor`.
 
-    False: its interval lies wholly above that of the first. None: not by the factor, intervals considered.
+    False: its interval is entirely above that of the first. None: not by the factor, intervals considered.
     """
     if len(values) < 2 or values[-1].low > values[0].high:
         return None if len(values) < 2 else False
@@ -53,7 +51,7 @@ def falls(values: Sequence[Estimate], factor: float = 10.0) -> bool | None:
 
 
 def all_hold(verdicts: Iterable[bool | None]) -> bool | None:
-    """Return False if any is, else None if any is or there is none, else True."""
+    """Return whether all verdicts are True; None: undecided, or no verdicts."""
     decisions = list(verdicts)
     if False in decisions:
         return False

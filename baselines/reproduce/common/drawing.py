@@ -48,7 +48,7 @@ def label_axes(axes: Axes, title: str, x: str, y: str) -> None:
 
 def draw_estimates(
     axes: Axes,
-    places: Sequence[float],
+    positions: Sequence[float],
     values: Sequence[Estimate],
     label: str,
     style: int,
@@ -56,18 +56,17 @@ def draw_estimates(
 ) -> None:
     """Draw estimates with their intervals.
 
-    Estimates without a mean, and 0 on a logarithmic axis, are left out.
-
-    On a logarithm a bar ends at a quarter of the mean, as it may reach down to 0.
+    Estimates without a mean, and 0 on a logarithmic axis, are left out. On a logarithmic axis a bar ends at a
+    quarter of the mean, as it may reach down to 0.
     """
     marker, colour, _ = STYLES[style]
     logarithm = axes.get_yscale() == "log"
-    seen = [
+    bars = [
         (x, v.mean, v.mean - (max(v.low, v.mean / 4) if logarithm else v.low), v.high - v.mean)
-        for x, v in zip(places, values, strict=True)
+        for x, v in zip(positions, values, strict=True)
         if math.isfinite(v.mean) and (v.mean > 0.0 or not logarithm)
     ]
-    x, y, below, above = zip(*seen, strict=True) if seen else ((), (), (), ())
+    x, y, below, above = zip(*bars, strict=True) if bars else ((), (), (), ())
     face = "white" if hollow else colour
     axes.errorbar(
         x,
@@ -83,9 +82,7 @@ def draw_estimates(
     )
 
 
-def draw_line(
-    axes: Axes, places: Sequence[float], values: Sequence[float], style: int, label: str = ""
-) -> None:
-    """Draw what theory says."""
+def draw_line(axes: Axes, x: Sequence[float], y: Sequence[float], style: int, label: str = "") -> None:
+    """Draw a curve of theory."""
     _, colour, dashes = STYLES[style]
-    axes.plot(places, values, linestyle=dashes, color=colour, linewidth=1, label=label or "_", zorder=1)
+    axes.plot(x, y, linestyle=dashes, color=colour, linewidth=1, label=label or "_", zorder=1)

@@ -26,7 +26,7 @@ SNAPSHOTS = 4  # per batch, where any are taken
 TOLERANCE = (
     0.03  # how far from 1 an interval may reach that counts as a limit of 1: fits are no better than that
 )
-SIGNIFICANCE = 0.001  # a curve is refused where chance would miss the points so far more rarely
+SIGNIFICANCE = 0.001  # of the chi squared test that rejects a curve
 
 METHOD = (
     "Arrivals and service ticks do not depend on the policy, so that on the same seed a pooled server "
@@ -67,18 +67,13 @@ def run_at(load: float, seed: int, relaxations: float, warmup: float, workers: i
     Args:
         load: rho.
         seed: Of this load.
-        relaxations: Relaxation times of the pooled server to count, over all replications; it has most of
-            the noise in E[N].
-        warmup: Relaxation times of the pooled server that the warm-up takes.
+        relaxations: Relaxation times of the pooled server to count, over all replications.
+        warmup: Relaxation times of the pooled server in the warm-up.
         workers: Threads.
     """
-    customers, whole = (
-        relaxation(load) * relaxations,
-        REPLICATIONS * BATCHES * SNAPSHOTS,
-    )  # batches and snapshots divide it
-    return Run(
-        load, whole * math.ceil(customers / whole), math.ceil(warmup * relaxation(load)), seed, workers
-    )
+    unit = REPLICATIONS * BATCHES * SNAPSHOTS  # customers are a multiple of it
+    customers = unit * math.ceil(relaxation(load) * relaxations / unit)
+    return Run(load, customers, math.ceil(warmup * relaxation(load)), seed, workers)
 
 
 def relaxation(load: float) -> float:
@@ -112,10 +107,10 @@ def pooled_server(run: Run) -> Estimate:
 
 
 def scaled_number(result: Result, run: Run) -> Estimate:
-    """Return (1 - rho) E[N] of what was measured by `run`; see METHOD."""
+    """Return (1 - rho) E[N] from the result of `run`; see METHOD."""
     control = pooled_server(run)
     if not (result.mean_number.samples and control.samples):
-        return nan_estimate(REPLICATIONS)  # the drift test speaks against it
+        return nan_estimate(REPLICATIONS)  # unstable
     difference = np.array(paired(result.mean_number, control).samples)
     return estimate(run.load + (1.0 - run.load) * difference)
 

@@ -23,15 +23,15 @@ def page(study: Study, rows: Sequence[Row]) -> str:
         _table(("claim", "in these rows"), summary),
         "± marks 95 % intervals. Every verdict is computed from the rows, by the criterion it states.",
         *(_section(section) for section in sections),
-        f"## How it was made\n\n{_paragraph(made(study, rows))}",
+        f"## How it was made\n\n{_paragraph(provenance_text(study, rows))}",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def made(study: Study, rows: Sequence[Row]) -> str:
-    """Return when, with what, where and by which command the rows were made."""
+def provenance_text(study: Study, rows: Sequence[Row]) -> str:
+    """Return command, time, versions and machine of the rows."""
 
-    def different(values: Sequence[object]) -> str:
+    def distinct(values: Sequence[object]) -> str:
         return " and ".join(dict.fromkeys(map(str, values)))
 
     commits = [
@@ -43,10 +43,10 @@ def made(study: Study, rows: Sequence[Row]) -> str:
     machine = rows[0]["machine"]
     seconds = sum(row["speed"]["seconds"] for row in rows)
     return (
-        f"By `{different([row['command'] for row in rows])}`, {rows[0]['time'][:10]}, in {seconds:,.0f} s "
-        f"of simulation; seed {different([row['run']['seed'] for row in rows])}; pull_env "
-        f"{different([row['package']['version'] for row in rows])}, commit {different(commits)}; "
-        f"Python {machine['python']}, {different(versions)}; {machine['processor']}, "
+        f"By `{distinct([row['command'] for row in rows])}`, {rows[0]['time'][:10]}, in {seconds:,.0f} s "
+        f"of simulation; seed {distinct([row['run']['seed'] for row in rows])}; pull_env "
+        f"{distinct([row['package']['version'] for row in rows])}, commit {distinct(commits)}; "
+        f"Python {machine['python']}, {distinct(versions)}; {machine['processor']}, "
         f"{machine['cores']} cores. The rows are in [{study.name}.jsonl]({study.name}.jsonl); "
         f"page and figure are made from them by `python -m baselines.reproduce {study.name} --page`."
     )

@@ -24,8 +24,8 @@ class Setup:
     Attributes:
         quick: Small sizes and short runs.
         seed: From 0.
-        workers: Threads; None: one a core.
-        command: The command line that asks for it.
+        workers: Threads; None: one per core.
+        command: The command line.
     """
 
     quick: bool = False
@@ -36,16 +36,16 @@ class Setup:
 
 @dataclass(frozen=True)
 class Section:
-    """A claim of the paper, and what was measured about it.
+    """A claim of the paper, with measurements and a verdict.
 
     Attributes:
         heading: In a few words.
         claim: What the paper proves, with its number there.
         setting: The systems, policies, run lengths and warm-ups, in words.
         header: Names of the columns, with units.
-        table: Cells as text, one row for each measured point: estimates with intervals, theory beside them.
-        reproduced: Whether the claim holds in these rows; None: the rows do not decide it.
-        verdict: Why, with the numbers that decide it.
+        table: Cells as text, one row per measured point: estimates with intervals, and theory.
+        reproduced: Whether the claim holds in these rows; None: undecided.
+        verdict: The criterion, with the numbers that decide it.
     """
 
     heading: str
@@ -62,13 +62,13 @@ class Study:
     """A paper, and how its headline is reproduced.
 
     Attributes:
-        name: What the command line calls it; stem of its files.
-        title: Of the page.
+        name: Its name on the command line, and the stem of its files.
+        title: The title of its page.
         source: The paper.
         about: What the paper claims and why it matters, in a few sentences.
-        tasks: Given the setup, the measurements, each a function that returns a row, by `make_row`.
-        sections: Given the rows, the page.
-        figure: Given the rows, the picture.
+        tasks: Returns the measurements for a setup, each a function that returns a row.
+        sections: Returns the page for rows.
+        figure: Returns the figure for rows.
     """
 
     name: str
@@ -92,11 +92,11 @@ def make_row(
 
     Args:
         setup: How it was measured.
-        scenario: What was simulated.
-        policy: What its routers followed.
-        result: What was measured.
+        scenario: The system simulated.
+        policy: The policy of its routers.
+        result: The measurements.
         point: The experiment and its coordinates, plain values.
-        extra: Further measures and what theory says, by name: estimates, numbers and lists of them.
+        extra: Further measures and values of theory, by name: estimates, numbers and lists of them.
     """
     content = row(scenario, policy, result, command=setup.command, workers=setup.workers)
     further = {name: x.to_dict() if isinstance(x, Estimate) else x for name, x in extra.items()}

@@ -11,16 +11,17 @@ import pytest
 from baselines import tuned
 from baselines.leaderboard import run as leaderboard
 from baselines.leaderboard.run import Args, plan_runs
-from baselines.policies.tuned import TUNED, tomllib, tuned_names
+from baselines.policies.tuned import TUNED, tuned_names
 from pull_env import Prices, load_scenario, scenario_names, simulate
 from pull_env.__main__ import main
+from pull_env.scenario.files import read_toml
 
 PRESETS = pytest.mark.parametrize("name", scenario_names())
 
 
 def about(name: str) -> dict[str, Any]:
     """Return what the file of a winner says of it."""
-    found: dict[str, Any] = tomllib.loads((TUNED / f"{name}.toml").read_text(encoding="utf-8"))["about"]
+    found: dict[str, Any] = read_toml(TUNED / f"{name}.toml", ValueError)["about"]
     return found
 
 

@@ -150,16 +150,13 @@ def test_what_is_not_finished_replaces_nothing(
 
 def test_quick_results_never_land_where_full_ones_are_kept() -> None:
     full = reproduce.Args("stolyar")
-    assert reproduce.folder_of(full) == RESULTS
-    assert reproduce.folder_of(replace(full, quick=True)) == Path("results/reproductions-quick")
-    assert reproduce.folder_of(replace(full, out=Path("elsewhere"))) == Path("elsewhere")
+    assert reproduce.choose_results(full) == RESULTS
+    assert reproduce.choose_results(replace(full, quick=True)) == Path("results/reproductions-quick")
+    assert reproduce.choose_results(replace(full, out=Path("elsewhere"))) == Path("elsewhere")
 
 
-def test_outside_a_checkout_results_do_not_go_among_the_sources(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reproduce, "ROOT", tmp_path)
-    assert reproduce.folder_of(reproduce.Args("stolyar")) == Path("results/reproductions")
+def test_outside_a_checkout_results_do_not_go_among_the_sources(tmp_path: Path) -> None:
+    assert reproduce.choose_results(reproduce.Args("stolyar"), tmp_path) == Path("results/reproductions")
 
 
 # Refusals

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from baselines.policies.tuned import tomllib
 from baselines.tune import race as racing
 from baselines.tune import run as tune
 from baselines.tune.race import PURPOSES, Log, Plan
@@ -20,6 +19,7 @@ from pull_env import (
     simulate,
 )
 from pull_env.reporting.rows import read_rows
+from pull_env.scenario.files import read_toml
 from pull_env.simulation.progress import Report
 from pull_env.simulation.results import Result
 
@@ -68,7 +68,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_winner_is_a_policy_file_that_says_how_it_was_found(found: Path) -> None:
     policy = load_policy(found / "small-mixed.toml")
     assert policy.name == "tuned"
-    about = tomllib.loads((found / "small-mixed.toml").read_text())["about"]
+    about = read_toml(found / "small-mixed.toml", ValueError)["about"]
     assert about["command"].startswith("python -m baselines.tune --quick")
     assert about["scenario"]["sha256"] == load_scenario("small-mixed").digest
     assert {"numpy", "numba", "optuna"} <= set(about["versions"])
@@ -77,7 +77,7 @@ def test_the_winner_is_a_policy_file_that_says_how_it_was_found(found: Path) -> 
 
 
 def test_the_cost_that_is_reported_is_that_of_customers_not_met_before(found: Path) -> None:
-    about = tomllib.loads((found / "small-mixed.toml").read_text())["about"]
+    about = read_toml(found / "small-mixed.toml", ValueError)["about"]
     policy, seed = load_policy(found / "small-mixed.toml"), about["search"]["seeds"]["report"]
     result = simulate("small-mixed", policy, TINY.reported, seed=seed, replications=4)
     assert about["cost"] == result.cost.to_dict()
