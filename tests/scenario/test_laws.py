@@ -1,16 +1,22 @@
-"""Every service distribution has the mean, variance and tail that it declares."""
+"""Every service distribution has the mean, variance and tail that it declares; bad values."""
+
+import math
 
 import numpy as np
 import pytest
 
+from pull_env import Scenario
+from pull_env.scenario.laws import LAWS as KINDS
 from pull_env.scenario.laws import (
     Empirical,
     Erlang,
     Hyperexponential,
+    Lognormal,
     Pareto,
     Weibull,
 )
 from tests.oracles.workloads import LAWS, near
+from tests.scenario.conftest import raises
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
@@ -58,3 +64,45 @@ def test_an_empirical_law_draws_the_values_of_a_file(tmp_path):
         ValueError, match=r"sizes\.csv, line 3: work is '0': it must be a positive finite number"
     ):
         law.scv  # noqa: B018
+
+
+POSITIVE = "it must be a positive finite number"
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda: Erlang(0), "phases is 0: it must be a whole number from 1 to 2147483647"),
+        (lambda: Erlang(2.5), "phases is 2.5: it must be a whole number .*"),
+        (lambda: Hyperexponential(1.0), "scv is 1.0: it must be a finite number above 1"),
+        (lambda: Hyperexponential(math.inf), "scv is inf: it must be a finite number above 1"),
+        (lambda: Lognormal(0), f"scv is 0: {POSITIVE}"),
+        (lambda: Pareto(1.0), "shape is 1.0: it must be a finite number above 1"),
+        (lambda: Pareto(0.0, bound=2), f"shape is 0.0: {POSITIVE}"),
+        (lambda: Pareto(1.5, bound=1), "bound is 1: it must be a finite number above 1"),
+        (lambda: Weibull(0.09), "shape is 0.09: it must be a finite number from 0.1"),
+        (lambda: Empirical("", "x"), "file is '': it must be a string that is not empty"),
+        (lambda: Empirical("a.csv", 3), "column is 3: it must be a string that is not empty"),
+    ],
+)  # fmt: skip
+def test_bad_values(build, sentence):
+    with raises(sentence):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({"service": "erlang"}, f"service is 'erlang': it must be a table with the key law, one of {', '.join(KINDS)}"),
+        ({"service": {"scv": 4}}, f"service.law is missing: it must be one of {', '.join(KINDS)}"),
+        ({"service": {"law": "lognormel"}}, r"service.law is 'lognormel': did you mean 'lognormal'\? It must be one of exponential, .*"),
+        ({"service": {"law": "lognormal"}}, "service.scv is missing: it must be given"),
+        ({"service": {"law": "lognormal", "svc": 4}}, r"service.svc is not a known key: did you mean 'scv'\? It must be scv"),
+        ({"service": {"law": "deterministic", "scv": 0}}, "service.scv is not a known key: there is none"),
+        ({"service": {"law": "erlang", "phases": -1}}, "service.phases is -1: it must be a whole number .*"),
+        ({"service": {"law": ["erlang"]}}, r"service.law is \['erlang'\]: it must be one of .*"),
+    ],
+)  # fmt: skip
+def test_bad_tables(content, sentence):
+    with raises(sentence):
+        Scenario.from_dict({"pools": [{"size": 1}], "routers": 2, "load": 0.8, **content})

@@ -1,13 +1,11 @@
-"""Scenarios: the presets, what follows from the fields, round trips, and one sentence for every bad value."""
+"""Scenarios: what follows from the fields, round trips, and a message for every bad value."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-import os
 import pickle
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,92 +19,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pull_env import Faults, News
-from pull_env.scenario import files
-from pull_env.scenario.arrivals import Batches, Bursts, HotRouter
-from pull_env.scenario.laws import Pareto
+from pull_env.scenario.arrivals import Batches, HotRouter
+from pull_env.scenario.laws import (
+    Erlang,
+    Exponential,
+)
 from pull_env.scenario.scenario import (
     Pool,
     Prices,
     Scenario,
-    ScenarioError,
     Trace,
     as_scenario,
     load_scenario,
-    scenario_names,
 )
-from pull_env.scenario.validation import nearest
+from tests.scenario.conftest import any_type, as_toml, raises
 
 POOLS = (Pool(3, rate=2.0, buffer=4), Pool(5, rate=0.5))
+
+
 NAN, INFINITY = math.nan, math.inf
-
-PRESETS = {
-    "data-center": Scenario(
-        (Pool(2000, 2.5, 10), Pool(5000, 1.0, 10), Pool(3000, 0.5, 10)), routers=50, load=0.92
-    ),
-    "finite-buffers": Scenario((Pool(20, 2.0, 4), Pool(20, 1.0, 3), Pool(20, 0.5, 2)), routers=6, load=1.0),
-    "heavy-traffic": Scenario((Pool(10, 1.5), Pool(10, 0.5)), routers=2, load=0.98),
-    "homogeneous": Scenario((Pool(1000, 1.0),), routers=100, load=0.9),
-    "hot-router": Scenario(
-        (Pool(50, 1.5), Pool(50, 0.5)), routers=7, load=0.8, shares=(0.4, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1)
-    ),
-    "many-pools": Scenario(
-        tuple(Pool(40, rate) for rate in (3.0, 2.0, 1.0, 0.5, 0.25)), routers=10, load=0.85
-    ),
-    "small-mixed": Scenario(
-        (Pool(2, 1.0, 4), Pool(2, 2.0, 4)), routers=2, arrival_rate=4.8, prices=Prices(block=5.0)
-    ),
-    "two-speeds": Scenario((Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.9),
-    "bursty": Scenario((Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, arrivals=Bursts(1.5, 5.0)),
-    "heavy-tailed": Scenario(
-        (Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, service=Pareto(1.5, bound=1000.0)
-    ),
-    "hot-spot-moves": Scenario(
-        (Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.8, shares=HotRouter(0.5, every=50.0)
-    ),
-    "batches": Scenario((Pool(50, 1.5), Pool(50, 0.5)), routers=10, load=0.7, arrivals=Batches(10.0)),
-    "slow-news": Scenario(
-        (Pool(50, 1.5), Pool(50, 0.5)),
-        routers=10,
-        load=0.8,
-        news=News(0.2, "exponential", loss=0.02, repeat=10.0),
-        prices=Prices(message=0.02),
-    ),
-    "failures": Scenario(
-        (Pool(50, 1.5), Pool(50, 0.5)),
-        routers=10,
-        load=0.7,
-        news=News(repeat=20.0),
-        faults=Faults(200.0, 10.0, normal=100.0, slow=20.0, restart=500.0),
-    ),
-}
-
-
-def raises(sentence: str) -> Any:
-    """Expect a ScenarioError whose whole message matches `sentence`."""
-    return pytest.raises(ScenarioError, match=f"^{sentence}$")
-
-
-def any_type(value: Any) -> Any:
-    """Hide from the type checker that `value` has the wrong type."""
-    return value
-
-
-# Presets
-
-
-def test_the_presets_are_those_of_the_table() -> None:
-    assert scenario_names() == tuple(sorted(PRESETS))
-
-
-@pytest.mark.parametrize("name", sorted(PRESETS))
-def test_a_preset_has_the_numbers_of_the_table(name: str) -> None:
-    assert load_scenario(name) == replace(PRESETS[name], name=name)
-
-
-@pytest.mark.parametrize("name", sorted(PRESETS))
-def test_a_preset_says_what_it_tests(name: str) -> None:
-    assert (files.PRESETS / f"{name}.toml").read_text().startswith("# ")
 
 
 @pytest.mark.parametrize(
@@ -131,9 +62,6 @@ def test_what_follows_from_a_preset(
     assert scenario.total_arrival_rate == pytest.approx(arrival_rate, rel=1e-14)
     assert scenario.never_blocks is never_blocks
     assert math.fsum(scenario.router_shares) == pytest.approx(1.0, abs=1e-14)
-
-
-# Fields and what follows from them
 
 
 def test_defaults() -> None:
@@ -170,7 +98,7 @@ def test_router_shares_are_equal_unless_given() -> None:
     assert Scenario(POOLS, routers=2, load=0.8, shares=(0.75, 0.25)).router_shares == (0.75, 0.25)
 
 
-def test_unlimited_only_if_no_pool_has_a_buffer() -> None:
+def test_never_blocks_only_if_no_pool_has_a_buffer() -> None:
     assert not Scenario(POOLS, load=0.8).never_blocks
     assert Scenario(POOLS[1:], load=0.8).never_blocks
 
@@ -216,9 +144,6 @@ def test_a_trace_path_may_be_a_path_object() -> None:
     assert Trace(Path("a.csv"), "t", "s").trace == "a.csv"  # type: ignore[arg-type]
 
 
-# Digest
-
-
 def test_digest_is_the_hash_of_canonical_json() -> None:
     scenario = Scenario((Pool(1),), load=0.5)
     canonical = (
@@ -243,13 +168,21 @@ def test_digest_tells_scenarios_apart() -> None:
     assert replace(scenario).digest == scenario.digest
 
 
-# Round trips
-
 counts = st.integers(1, 2**31 - 1)
+
+
 positives = st.floats(1e-3, 1e3)
+
+
 pool_values = st.builds(Pool, counts, positives, st.none() | counts)
+
+
 price_values = st.builds(Prices, *[st.floats(0, 1e6)] * 3)
+
+
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1)
+
+
 trace_values = st.builds(Trace, texts, texts, texts)
 
 
@@ -279,128 +212,6 @@ def test_round_trip_through_dict_and_json(scenario: Scenario) -> None:
     assert Scenario.from_dict(through_json).digest == scenario.digest
 
 
-def spelled(value: Any) -> str:
-    """Spell a value as TOML; JSON spells numbers and strings alike."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key} = {spelled(each)}' for key, each in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(spelled, value))}]"
-    return json.dumps(value)
-
-
-def as_toml(scenario: Scenario) -> str:
-    """Spell a scenario as TOML, with its pools and prices as tables of their own."""
-    content = scenario.to_dict()
-    pools, prices = content.pop("pools"), content.pop("prices")
-    lines = [f"{key} = {spelled(value)}" for key, value in content.items()]
-    for pool in pools:
-        lines += ["[[pools]]", *(f"{key} = {value}" for key, value in pool.items())]
-    return "\n".join([*lines, "[prices]", *(f"{key} = {value}" for key, value in prices.items())])
-
-
-@pytest.mark.parametrize(
-    "scenario",
-    [
-        *PRESETS.values(),
-        Scenario(POOLS, load=0.8, arrivals=Trace("/data/a.csv", "TIME", "Größe"), name='a "b"', version=3),
-    ],
-    ids=str,
-)
-def test_round_trip_through_toml(scenario: Scenario, tmp_path: Path) -> None:
-    path = tmp_path / "some.toml"
-    path.write_text(as_toml(scenario), encoding="utf-8")
-    assert load_scenario(str(path)) == scenario
-
-
-def test_load_in_toml_may_be_an_integer(tmp_path: Path) -> None:
-    path = tmp_path / "whole.toml"
-    path.write_text("load = 1\n[[pools]]\nsize = 2\nrate = 3")
-    assert load_scenario(str(path)) == Scenario((Pool(2, 3.0),), load=1.0, name="whole")
-
-
-# Files and names
-
-
-def test_name_defaults_to_the_stem_of_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "night-shift.toml"
-    path.write_text("load = 0.5\npools = [{size = 1}]")
-    assert load_scenario(str(path)).name == "night-shift"
-    path.write_text("name = 'day'\nload = 0.5\npools = [{size = 1}]")
-    assert load_scenario(str(path)).name == "day"
-
-
-def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
-    path = tmp_path / "notepad.toml"
-    path.write_text("load = 0.5\r\npools = [{size = 1}]\r\n", encoding="utf-8-sig", newline="")
-    assert load_scenario(str(path)).load == 0.5
-
-
-@pytest.mark.parametrize("trace", ["data/a.csv", "../a.csv", "/elsewhere/a.csv"])
-def test_a_trace_is_looked_for_next_to_its_file(
-    trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "scenarios"
-    folder.mkdir()
-    content = f"load = 0.5\npools = [{{size = 1}}]\narrivals = {{trace = '{trace}', time = 't', size = 's'}}"
-    (folder / "traced.toml").write_text(content)
-    monkeypatch.chdir(tmp_path)
-    scenario = load_scenario("scenarios/traced.toml")
-    assert scenario.arrivals == Trace(os.path.normpath(folder / trace), "t", "s")
-
-
-def test_a_preset_comes_before_a_file_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("two-speeds", "no-suffix"):
-        (tmp_path / name).write_text("load = 0.5\npools = [{size = 1}]")
-    monkeypatch.chdir(tmp_path)
-    assert load_scenario("two-speeds").servers == 100
-    assert load_scenario(str(tmp_path / "two-speeds")).servers == 1
-    assert load_scenario("no-suffix").servers == 1
-
-
-def test_an_unknown_name_brings_the_nearest_and_all_presets() -> None:
-    names = ", ".join([*sorted(PRESETS), "llm-gateway"])
-    with raises(
-        rf"'two_speed' is not a known scenario: did you mean 'two-speeds'\? It must be one of {names}, "
-        "or a path to a TOML file"
-    ):
-        load_scenario("two_speed")
-
-
-@pytest.mark.parametrize("path", ["absent.toml", "absent/two-speeds"])
-def test_a_missing_file(path: str) -> None:
-    with raises(f"{re.escape(path)} cannot be read: No such file or directory"):
-        load_scenario(path)
-
-
-def test_a_folder_is_no_scenario(tmp_path: Path) -> None:
-    with raises(f"{re.escape(str(tmp_path))} cannot be read: Is a directory"):
-        load_scenario(str(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"load = 0.5\nrouters == 3\n", r"is not valid TOML: .*at line 2, column 10\)"),
-        (b"load = 0.5\nload = 0.6\n", r"is not valid TOML: .*at line 2, column 11\)"),
-        (b"name = '\xff'\n", r"is not valid TOML: 'utf-8' codec can't decode byte 0xff .*"),
-    ],
-)
-def test_invalid_toml(content: bytes, sentence: str, tmp_path: Path) -> None:
-    path = tmp_path / "bad.toml"
-    path.write_bytes(content)
-    with raises(f"{re.escape(str(path))} {sentence}"):
-        load_scenario(str(path))
-
-
-def test_a_bad_value_in_a_file_names_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "bad.toml"
-    path.write_text("load = 0.5\npools = [{size = 1}, {size = 1, rate = -1.0}]")
-    with raises(
-        f"{re.escape(str(path))}: pools\\[1\\]\\.rate is -1\\.0: it must be a positive finite number"
-    ):
-        load_scenario(str(path))
-
-
 def test_as_scenario_takes_what_an_environment_is_given(tmp_path: Path) -> None:
     scenario = load_scenario("two-speeds")
     path = tmp_path / "two-speeds.toml"
@@ -418,16 +229,15 @@ def test_as_scenario_refuses_the_rest(source: Any) -> None:
         as_scenario(source)
 
 
-def test_nearest_takes_no_notice_of_case() -> None:
-    assert nearest("Timestamp", ["ContextTokens", "TIMESTAMP"]) == "TIMESTAMP"
-    assert nearest("SIZE", ["SHAPE", "size"]) == "size"
-
-
-# Bad values: one sentence each
-
 POSITIVE = "it must be a positive finite number"
+
+
 NOT_NEGATIVE = "it must be a finite number of 0 or more"
+
+
 COUNT = "it must be a whole number from 1 to 2147483647"
+
+
 TEXT = "it must be a string that is not empty"
 
 
@@ -594,3 +404,25 @@ def test_the_module_loads_without_the_heavy_libraries() -> None:
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_parts_that_are_none_do_not_change_the_digest():
+    assert not {"service", "arrivals", "shares"} & set(Scenario(POOLS, load=0.5).to_dict())
+    trace = Scenario(POOLS, load=0.5, arrivals=Trace("a.csv", "t", "s")).to_dict()
+    assert trace["arrivals"] == {"trace": "a.csv", "time": "t", "size": "s"}
+
+
+def test_which_scenarios_are_markov():
+    plain = Scenario(POOLS, routers=2, load=0.5, shares=(0.9, 0.1))
+    assert plain.markov
+    assert replace(plain, service=Exponential()).markov
+    for parts in ({"service": Erlang(2)}, {"arrivals": Batches(2)}, {"shares": HotRouter(0.5, 1.0)}):
+        assert not replace(plain, **parts).markov
+    assert replace(plain, shares=HotRouter(0.9, 1.0)).router_shares == (0.5, 0.5)
+
+
+def test_which_scenarios_end():
+    trace = Trace("a.csv", "t", "s")
+    assert Scenario(POOLS, load=0.5, arrivals=trace).replay == trace
+    assert Scenario(POOLS, load=0.5, arrivals=replace(trace, block=9)).replay is None
+    assert Scenario(POOLS, load=0.5, arrivals=Batches(2)).replay is None

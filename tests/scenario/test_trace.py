@@ -1,4 +1,4 @@
-"""Traces: exact gaps and sizes, scaling, the cache, and one sentence with the line for every bad file."""
+"""Traces: exact gaps and sizes, scaling, the cache, bad files and rows, and real traces."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import baselines
+from pull_env import load_scenario, simulate
+from pull_env.__main__ import main
 from pull_env.scenario import trace as module
 from pull_env.scenario.scenario import Pool, Scenario, ScenarioError, Trace
-from pull_env.scenario.trace import read_trace, scaled_trace
+from pull_env.scenario.trace import read_trace, scaled_trace, skipped_rows
+from pull_env.simulation.kernel_data.step_records import encode
+from pull_env.simulation.simulator import Simulator
+from pull_env.simulation.workload import workload_for
 
 AZURE = Path(__file__).parents[3] / "shared/traces"
 
@@ -28,9 +35,6 @@ def path(tmp_path: Path) -> Path:
 def written(path: Path, *lines: str) -> Trace:
     path.write_text("\n".join(lines), encoding="utf-8")
     return Trace(str(path), "time", "size")
-
-
-# Reading
 
 
 def test_times_as_numbers(path: Path) -> None:
@@ -90,9 +94,6 @@ def test_any_gaps_and_sizes_come_back(rows: list[tuple[int, int]]) -> None:
     np.testing.assert_array_equal(arrivals.sizes, sizes)
 
 
-# Scaling
-
-
 def test_scaled_to_the_arrival_rate_and_mean_size_one(path: Path) -> None:
     trace = written(path, "time,size", "0,1", "1,2", "4,3")
     scenario = Scenario((Pool(2, rate=2.0),), load=0.5, arrivals=trace)
@@ -117,9 +118,6 @@ def test_a_scenario_without_a_trace() -> None:
         scaled_trace(Scenario((Pool(1),), load=0.5))
 
 
-# Cache
-
-
 def test_a_file_is_parsed_once_until_it_changes(path: Path) -> None:
     trace = written(path, "time,size,other", "0,1,5", "1,2,6")
     first = read_trace(trace)
@@ -142,10 +140,12 @@ def test_a_relative_path_follows_the_working_directory(
         assert read_trace(Trace("customers.csv", "time", "size")).gaps[1] == end
 
 
-# Bad files: one sentence each, with the line
-
 NUMBER = "it must be a positive finite number"
+
+
 TIME = re.escape(f"it must be {module.TIMES_ALLOWED}")
+
+
 EARLIER = "it must be no earlier than in the row before"
 
 
@@ -218,9 +218,6 @@ def test_a_file_that_is_not_text(path: Path) -> None:
         read_trace(Trace(str(path), "time", "size"))
 
 
-# Real traces
-
-
 @pytest.mark.parametrize(
     ("name", "rows", "seconds", "tokens"),
     [("conv", 19_366, 3501.721937, 4_088_665), ("code", 8_819, 3435.948056, 245_896)],
@@ -251,3 +248,76 @@ def test_reading_is_fast(path: Path) -> None:
         assert len(read_trace(trace).gaps) == 19_000
         taken.append(time.process_time() - before)
     assert min(taken) < 0.5  # 0.05 at rest
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes", "count"),
+    [
+        (["0,1", "1,2", "2,3"], [1, 2, 3], 0),
+        (["noon,1", "1,2", "2,3"], [2, 3], 1),
+        (["0,1", "1,0", "2,3"], [1, 3], 1),
+        (["0,1", "1,2,3", "2", "2,3", "3,x"], [1, 3], 3),
+        (["0,1", "5,2", "4,3", "nan,1", "6,4"], [1, 2, 4], 2),
+        (["x,1", "2023-11-16 18:00:00,2", "2023-11-16,9", "2023-11-16 18:00:02,3"], [2, 3], 2),
+        (["0,1", "99,-2", "1,2"], [1, 2], 1),  # a row that is left out holds nobody up
+    ],
+)
+def test_bad_rows_are_counted_and_skipped(rows, sizes, count, tmp_path):
+    path = tmp_path / "customers.csv"
+    path.write_text("\n".join(["t,s", *rows]))
+    trace = Trace(str(path), "t", "s", bad_rows="skip")
+    assert (read_trace(trace).sizes.tolist(), skipped_rows(trace)) == (sizes, count)
+
+
+def test_too_few_good_rows(tmp_path):
+    path = tmp_path / "customers.csv"
+    path.write_text("t,s\n0,1\nx,2\n")
+    with pytest.raises(ScenarioError, match="has too few rows below its header, 1: it must have at least 2"):
+        read_trace(Trace(str(path), "t", "s", bad_rows="skip"))
+
+
+def test_the_command_line_tells_what_was_skipped(tmp_path, capsys):
+    rows = "\n".join(f"{k},{1 + k % 3}" for k in range(100))
+    (tmp_path / "customers.csv").write_text(f"t,s\n{rows}\nx,1\n")
+    (tmp_path / "some.toml").write_text(
+        "load = 0.5\npools = [{size = 3}]\n"
+        "arrivals = {trace = 'customers.csv', time = 't', size = 's', bad_rows = 'skip'}"
+    )
+    assert main(["simulate", str(tmp_path / "some.toml"), "pull"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "customers.csv: 1." in out
+    assert "Skipped rows of" in out
+    assert "trace customers.csv, replayed once" in out
+
+
+@pytest.mark.parametrize("name", ["conv", "code"])
+def test_an_hour_of_a_language_model(name):
+    """End to end, and an hour of the conversations within .2 s in the kernel."""
+    path = AZURE / f"azure_llm_2023_{name}.csv"
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    scenario = load_scenario("llm-gateway", trace=path)
+    rows = len(read_trace(scenario.arrivals).gaps)
+    for policy in map(baselines.make, ("pull-fastest", "lwl", "weighted")):
+        simulator = Simulator(scenario, policy.steps, policy.announce, workload=workload_for(scenario))
+        simulator.reset(0)
+        started = time.process_time()
+        assert simulator.run(encode(policy.steps, scenario), rows + 1) == rows
+        assert time.process_time() - started < 0.2
+        assert simulator.arrays.pools["accepted"].sum() == rows
+    waits = [simulate(scenario, baselines.make(n), replications=2).wait.mean for n in ("weighted", "lwl")]
+    assert waits[0] > 2 * waits[1]
+
+
+def test_more_customers_than_recorded():
+    """Blocks of the trace: the load is that of the scenario, and what is between neighbours stays."""
+    path = AZURE / "azure_llm_2023_conv.csv"
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    once = load_scenario("llm-gateway", trace=path)
+    blocks = replace(once, arrivals=replace(once.arrivals, block=500))
+    result = simulate(blocks, baselines.make("weighted"), 400_000)
+    assert result.customers >= 400_000
+    assert result.busy[0].mean == pytest.approx(0.7, abs=0.02)
+    single = Scenario((Pool(1),), load=0.3, arrivals=blocks.arrivals)
+    assert simulate(single, baselines.make("random"), 100_000).stable

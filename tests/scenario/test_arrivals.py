@@ -1,19 +1,15 @@
-"""Declarations of service laws, arrivals and hot routers: round trips, and one sentence for every bad value."""
+"""Arrival processes as data: round trips, and a message for every bad value."""
 
 import json
-import math
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pull_env import Pool, Scenario, load_scenario
+from pull_env import Pool, Scenario
 from pull_env.scenario.arrivals import Batches, Bursts, Day, HotRouter, Modulated, Renewal, Trace
 from pull_env.scenario.laws import (
-    LAWS,
     Deterministic,
     Empirical,
     Erlang,
@@ -23,12 +19,17 @@ from pull_env.scenario.laws import (
     Pareto,
     Weibull,
 )
-from pull_env.scenario.scenario import traced_names
-from tests.scenario.test_scenario import as_toml, raises
+from tests.scenario.conftest import raises
 
 POOLS = (Pool(3, 2.0), Pool(2, 0.5))
 
+
+POSITIVE = "it must be a positive finite number"
+
+
 bounded = st.floats(1e-3, 1e3)
+
+
 laws = st.one_of(
     st.just(Exponential()),
     st.just(Deterministic()),
@@ -84,85 +85,21 @@ def test_round_trip(scenario):
     assert hash(Scenario.from_dict(through)) == hash(scenario)
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {"service": Lognormal(4), "arrivals": Modulated((1, 2), (3, 4), ((0.5, 0.5), (1, 0)))},
-        {"service": Pareto(1.5), "arrivals": Renewal(Erlang(3)), "shares": HotRouter(0.4, every=10)},
-        {"arrivals": Trace("/data/a.swf", "submit", "run", block=50, bad_rows="skip")},
-    ],
-    ids=["modulated", "renewal", "trace"],
-)
-def test_round_trip_through_toml(parts, tmp_path):
-    scenario = Scenario(POOLS, routers=2, load=0.5, name="some", **parts)
-    path = tmp_path / "some.toml"
-    path.write_text(as_toml(scenario))
-    assert load_scenario(str(path)) == scenario
-
-
-def test_a_scenario_without_them_keeps_its_digest():
-    assert not {"service", "arrivals", "shares"} & set(Scenario(POOLS, load=0.5).to_dict())
-    trace = Scenario(POOLS, load=0.5, arrivals=Trace("a.csv", "t", "s")).to_dict()
-    assert trace["arrivals"] == {"trace": "a.csv", "time": "t", "size": "s"}
-
-
-def test_what_is_markov():
-    plain = Scenario(POOLS, routers=2, load=0.5, shares=(0.9, 0.1))
-    assert plain.markov
-    assert replace(plain, service=Exponential()).markov
-    for parts in ({"service": Erlang(2)}, {"arrivals": Batches(2)}, {"shares": HotRouter(0.5, 1.0)}):
-        assert not replace(plain, **parts).markov
-    assert replace(plain, shares=HotRouter(0.9, 1.0)).router_shares == (0.5, 0.5)
-
-
-def test_what_ends():
-    trace = Trace("a.csv", "t", "s")
-    assert Scenario(POOLS, load=0.5, arrivals=trace).replay == trace
-    assert Scenario(POOLS, load=0.5, arrivals=replace(trace, block=9)).replay is None
-    assert Scenario(POOLS, load=0.5, arrivals=Batches(2)).replay is None
-
-
-@pytest.mark.parametrize("part", ["service = {{law = 'empirical', file = '{}', column = 's'}}",
-                                  "arrivals = {{kind = 'renewal', gaps = {{law = 'empirical', file = '{}', column = 's'}}}}"])  # fmt: skip
-def test_files_are_looked_for_next_to_their_scenario(part, tmp_path):
-    path = tmp_path / "some.toml"
-    path.write_text(f"load = 0.5\npools = [{{size = 1}}]\n{part.format('../sizes.csv')}")
-    scenario = load_scenario(str(path))
-    law = scenario.service or scenario.arrivals.gaps
-    assert Path(law.file) == (tmp_path.parent / "sizes.csv").resolve()
-
-
-def test_a_preset_for_a_trace_that_the_user_names(tmp_path, monkeypatch):
-    assert traced_names() == ("llm-gateway",)
-    monkeypatch.chdir(tmp_path)
-    scenario = load_scenario("llm-gateway", trace="requests.csv")
-    assert scenario.arrivals == Trace(str(tmp_path / "requests.csv"), "TIMESTAMP", "GeneratedTokens")
-    assert (scenario.servers, scenario.routers, scenario.load, scenario.name) == (24, 4, 0.7, "llm-gateway")
-    with raises(
-        r"llm-gateway replays a trace that you provide: load_scenario\('llm-gateway', trace=PATH\), or .*"
-    ):
-        load_scenario("llm-gateway")
-    with raises(r".*two-speeds\.toml: trace is 'a\.csv': it must be left out: the scenario replays none"):
-        load_scenario("two-speeds", trace="a.csv")
-
-
-POSITIVE = "it must be a positive finite number"
+def test_stationary_distribution_of_phases():
+    """Three phases in turn spend time in proportion to their lengths; a fourth one to which none returns, none."""
+    chain = Modulated((1, 2, 3), (1, 2, 5))
+    np.testing.assert_allclose(chain.time_shares, [1 / 8, 2 / 8, 5 / 8], atol=1e-12)
+    left = Modulated((9, 1, 2), (1, 2, 5), ((0, 1, 0), (0, 0, 1), (0, 1, 0)))
+    np.testing.assert_allclose(left.time_shares, [0, 2 / 7, 5 / 7], atol=1e-12)
+    phases = Bursts(1.6, 3.0, 0.25).phases(0.8)
+    assert phases.mean_rate == pytest.approx(0.8, rel=1e-12)
+    assert phases.rates == pytest.approx((1.6 / 3, 1.6))
+    assert phases.lengths == pytest.approx((9.0, 3.0))
 
 
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
-        (lambda: Erlang(0), "phases is 0: it must be a whole number from 1 to 2147483647"),
-        (lambda: Erlang(2.5), "phases is 2.5: it must be a whole number .*"),
-        (lambda: Hyperexponential(1.0), "scv is 1.0: it must be a finite number above 1"),
-        (lambda: Hyperexponential(math.inf), "scv is inf: it must be a finite number above 1"),
-        (lambda: Lognormal(0), f"scv is 0: {POSITIVE}"),
-        (lambda: Pareto(1.0), "shape is 1.0: it must be a finite number above 1"),
-        (lambda: Pareto(0.0, bound=2), f"shape is 0.0: {POSITIVE}"),
-        (lambda: Pareto(1.5, bound=1), "bound is 1: it must be a finite number above 1"),
-        (lambda: Weibull(0.09), "shape is 0.09: it must be a finite number from 0.1"),
-        (lambda: Empirical("", "x"), "file is '': it must be a string that is not empty"),
-        (lambda: Empirical("a.csv", 3), "column is 3: it must be a string that is not empty"),
         (lambda: Trace("a", "t", "s", block=0), "block is 0: it must be a whole number .*"),
         (lambda: Trace("a", "t", "s", bad_rows="drop"), "bad_rows is 'drop': it must be skip"),
         (lambda: Batches(0.5), "size is 0.5: it must be a number from 1 to 1000000"),
@@ -211,14 +148,6 @@ def test_what_does_not_fit_together(values, sentence):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ({"service": "erlang"}, f"service is 'erlang': it must be a table with the key law, one of {', '.join(LAWS)}"),
-        ({"service": {"scv": 4}}, f"service.law is missing: it must be one of {', '.join(LAWS)}"),
-        ({"service": {"law": "lognormel"}}, r"service.law is 'lognormel': did you mean 'lognormal'\? It must be one of exponential, .*"),
-        ({"service": {"law": "lognormal"}}, "service.scv is missing: it must be given"),
-        ({"service": {"law": "lognormal", "svc": 4}}, r"service.svc is not a known key: did you mean 'scv'\? It must be scv"),
-        ({"service": {"law": "deterministic", "scv": 0}}, "service.scv is not a known key: there is none"),
-        ({"service": {"law": "erlang", "phases": -1}}, "service.phases is -1: it must be a whole number .*"),
-        ({"service": {"law": ["erlang"]}}, r"service.law is \['erlang'\]: it must be one of .*"),
         ({"arrivals": {"kind": "burst"}}, r"arrivals.kind is 'burst': did you mean 'bursts'\? It must be one of batches, .*"),
         ({"arrivals": {"kind": "bursts", "peek": 2}}, r"arrivals.peek is not a known key: did you mean 'peak'\? It must be one of .*"),
         ({"arrivals": {"kind": "renewal"}}, "arrivals.gaps is missing: it must be given"),
@@ -231,15 +160,3 @@ def test_what_does_not_fit_together(values, sentence):
 def test_bad_tables(content, sentence):
     with raises(sentence):
         Scenario.from_dict({"pools": [{"size": 1}], "routers": 2, "load": 0.8, **content})
-
-
-def test_the_time_shares_of_phases():
-    """Three phases in turn spend time in proportion to their lengths; a fourth one to which none returns, none."""
-    chain = Modulated((1, 2, 3), (1, 2, 5))
-    np.testing.assert_allclose(chain.time_shares, [1 / 8, 2 / 8, 5 / 8], atol=1e-12)
-    left = Modulated((9, 1, 2), (1, 2, 5), ((0, 1, 0), (0, 0, 1), (0, 1, 0)))
-    np.testing.assert_allclose(left.time_shares, [0, 2 / 7, 5 / 7], atol=1e-12)
-    phases = Bursts(1.6, 3.0, 0.25).phases(0.8)
-    assert phases.mean_rate == pytest.approx(0.8, rel=1e-12)
-    assert phases.rates == pytest.approx((1.6 / 3, 1.6))
-    assert phases.lengths == pytest.approx((9.0, 3.0))

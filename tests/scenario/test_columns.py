@@ -1,23 +1,16 @@
-"""Traces in Parquet and in Standard Workload Format, bad rows that are skipped, and whole runs of real ones."""
+"""Columns of Parquet files and of the Standard Workload Format."""
 
+import math
 import sys
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import baselines
-from pull_env import Empirical, Pool, Scenario, load_scenario, simulate
-from pull_env.__main__ import main
+from pull_env import Empirical
+from pull_env.scenario.columns import read_table
 from pull_env.scenario.scenario import ScenarioError, Trace
 from pull_env.scenario.trace import read_trace, skipped_rows
-from pull_env.simulation.kernel_data.step_records import encode
-from pull_env.simulation.simulator import Simulator
-from pull_env.simulation.workload import workload_for
-
-AZURE = Path(__file__).parents[3] / "shared/traces"
 
 SWF = """; Version: 2.2
 ;Computer: a small one
@@ -112,73 +105,39 @@ def test_parquet_without_its_library(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("rows", "sizes", "count"),
+    ("values", "kind", "numbers"),
     [
-        (["0,1", "1,2", "2,3"], [1, 2, 3], 0),
-        (["noon,1", "1,2", "2,3"], [2, 3], 1),
-        (["0,1", "1,0", "2,3"], [1, 3], 1),
-        (["0,1", "1,2,3", "2", "2,3", "3,x"], [1, 3], 3),
-        (["0,1", "5,2", "4,3", "nan,1", "6,4"], [1, 2, 4], 2),
-        (["x,1", "2023-11-16 18:00:00,2", "2023-11-16,9", "2023-11-16 18:00:02,3"], [2, 3], 2),
-        (["0,1", "99,-2", "1,2"], [1, 2], 1),  # a row that is left out holds nobody up
+        ([1, 2, 2**60 + 1], "int64", [1.0, 2.0, 2.0**60]),
+        ([0.1, 0.25, 3.0], "float32", [0.1, 0.25, 3.0]),
+        (["1", " 2.5", "x"], "string", [1.0, 2.5, math.nan]),
+        ([b"1", b"2", b"3"], "binary", [1.0, 2.0, 3.0]),
+        ([True, False, True], "bool", [math.nan] * 3),
+        ([0, 1, 2], "timestamp[us]", [math.nan] * 3),
     ],
 )
-def test_bad_rows_are_counted_and_skipped(rows, sizes, count, tmp_path):
-    path = tmp_path / "customers.csv"
-    path.write_text("\n".join(["t,s", *rows]))
-    trace = Trace(str(path), "t", "s", bad_rows="skip")
-    assert (read_trace(trace).sizes.tolist(), skipped_rows(trace)) == (sizes, count)
+def test_numbers_of_a_parquet_column(values, kind, numbers, tmp_path):
+    """They are those that the same values have as text in a CSV file."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = str(tmp_path / "some.parquet")
+    parquet.write_table(pyarrow.table({"x": pyarrow.array(values, type=kind)}), path)
+    (column,), skipped = read_table(path, ("x",))
+    np.testing.assert_array_equal(column.numbers(), numbers)
+    assert skipped == 0
 
 
-def test_too_few_good_rows(tmp_path):
-    path = tmp_path / "customers.csv"
-    path.write_text("t,s\n0,1\nx,2\n")
-    with pytest.raises(ScenarioError, match="has too few rows below its header, 1: it must have at least 2"):
-        read_trace(Trace(str(path), "t", "s", bad_rows="skip"))
+def test_times_of_a_parquet_column(tmp_path):
+    """Years that nanoseconds cannot hold are no times, whatever the unit of the column."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
 
-
-def test_the_command_line_tells_what_was_skipped(tmp_path, capsys):
-    rows = "\n".join(f"{k},{1 + k % 3}" for k in range(100))
-    (tmp_path / "customers.csv").write_text(f"t,s\n{rows}\nx,1\n")
-    (tmp_path / "some.toml").write_text(
-        "load = 0.5\npools = [{size = 3}]\n"
-        "arrivals = {trace = 'customers.csv', time = 't', size = 's', bad_rows = 'skip'}"
+    path = str(tmp_path / "some.parquet")
+    stamps = np.array(
+        ["1850-01-01", "1900-01-01T01:02:03", "2199-12-31", "3000-01-01", "NaT"], "datetime64[us]"
     )
-    assert main(["simulate", str(tmp_path / "some.toml"), "pull"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "customers.csv: 1." in out
-    assert "Skipped rows of" in out
-    assert "trace customers.csv, replayed once" in out
-
-
-@pytest.mark.parametrize("name", ["conv", "code"])
-def test_an_hour_of_a_language_model(name):
-    """End to end, and an hour of the conversations within .2 s in the kernel."""
-    path = AZURE / f"azure_llm_2023_{name}.csv"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
-    scenario = load_scenario("llm-gateway", trace=path)
-    rows = len(read_trace(scenario.arrivals).gaps)
-    for policy in map(baselines.make, ("pull-fastest", "lwl", "weighted")):
-        simulator = Simulator(scenario, policy.steps, policy.announce, workload=workload_for(scenario))
-        simulator.reset(0)
-        started = time.process_time()
-        assert simulator.run(encode(policy.steps, scenario), rows + 1) == rows
-        assert time.process_time() - started < 0.2
-        assert simulator.arrays.pools["accepted"].sum() == rows
-    waits = [simulate(scenario, baselines.make(n), replications=2).wait.mean for n in ("weighted", "lwl")]
-    assert waits[0] > 2 * waits[1]
-
-
-def test_more_customers_than_recorded():
-    """Blocks of the trace: the load is that of the scenario, and what is between neighbours stays."""
-    path = AZURE / "azure_llm_2023_conv.csv"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
-    once = load_scenario("llm-gateway", trace=path)
-    blocks = replace(once, arrivals=replace(once.arrivals, block=500))
-    result = simulate(blocks, baselines.make("weighted"), 400_000)
-    assert result.customers >= 400_000
-    assert result.busy[0].mean == pytest.approx(0.7, abs=0.02)
-    single = Scenario((Pool(1),), load=0.3, arrivals=blocks.arrivals)
-    assert simulate(single, baselines.make("random"), 100_000).stable
+    parquet.write_table(pyarrow.table({"x": stamps, "y": np.arange(5)}), path)
+    (times, numbers), _ = read_table(path, ("x", "y"))
+    assert np.isnat(times.times()).tolist() == [True, False, False, True, True]
+    assert times.times()[1] == np.datetime64("1900-01-01T01:02:03", "ns")
+    assert np.isnat(numbers.times()).all()
