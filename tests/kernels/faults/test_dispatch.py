@@ -16,7 +16,7 @@ from pull_env.simulation.workload import calendar_workload
 from tests.oracles.cases import KEEP_ALL, all_policies, feeds, quick, systems
 from tests.oracles.twins import FAULT_COUNTS, pair, run_both, state_of
 from tests.oracles.workloads import WORKLOADS
-from tests.scenario.test_workload_scenario import arrivals, laws
+from tests.scenario.test_arrivals import arrivals, laws
 
 MIXED = Scenario((Pool(3, 2.0, 4), Pool(4, 1.0)), routers=3, load=0.8)
 CASES = {
