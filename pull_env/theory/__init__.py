@@ -9,7 +9,7 @@
     pull_fluid       PULL and JBT in large systems with few routers
     bounds           what no policy can beat
     exact            measures of a small system under any policy, from its Markov chain
-    optimum          the best policy of a small system
+    optimum          the optimal policy of a small system
     prediction       `predict`
 
 All load on first use, as some need scipy.

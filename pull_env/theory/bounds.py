@@ -21,7 +21,7 @@ class PoolingBounds:
 
     Attributes:
         wait: Mean wait of accepted customers.
-        response: Their mean response; infinite where an unlimited system has a load of 1 or more.
+        response: Their mean response; infinite in an unlimited system with a load of 1 or more.
         p_block: Share of all customers that are blocked.
         mean_number: Customers in the system.
     """
@@ -33,18 +33,18 @@ class PoolingBounds:
 
 
 def pooling_bounds(scenario: ScenarioLike) -> PoolingBounds:
-    """Return what pooling all servers bounds; O(n).
+    """Return the bounds by pooling all servers into one; O(n).
 
     With Poisson arrivals and exponential service the number N in the system is stochastically at least the
     birth and death chain N' with birth rate Lambda and, at k, a death rate of the k highest service rates.
     Without limits every customer is accepted, so that E[response] >= E[N'] / Lambda and E[wait] >= E[(N' -
-    n)^+] / Lambda. With limits a policy may block customers to spare others: there only the service at the
+    n)^+] / Lambda. With limits a policy may block some customers in favour of others: only service at the
     highest rate bounds the response, and P(block) is at least the loss of N' cut at the sum of the buffers.
-    How customers come to routers does not matter, nor do news and failures, which only delay.
+    How customers are split over routers does not matter, nor do message delays and failures.
 
-    Other arrivals and service, of mean 1 as all of a scenario: no service is faster than at the highest rate,
-    and P(block) >= 1 - capacity / Lambda; so too where some buffers are without limit. Nothing is claimed of
-    a recorded trace, which brings requirements of its own.
+    For other arrivals and service, or if some buffers are unlimited, no service is faster than at the highest
+    rate, and P(block) >= 1 - capacity / Lambda. Nothing is claimed of a recorded trace, which brings its own
+    requirements.
     """
     scenario = as_scenario(scenario)
     if isinstance(scenario.arrivals, Trace):
@@ -65,7 +65,7 @@ def pooling_bounds(scenario: ScenarioLike) -> PoolingBounds:
         return PoolingBounds(0.0, fastest, 0.0, arrival * fastest)
     logs = _log_weights(arrival, rates)
     head, n = np.exp(logs[:-1] - logs.max()), scenario.servers
-    at_n = math.exp(float(logs[-1] - logs.max()))  # from n on the law is geometric: at_n load^m
+    at_n = math.exp(float(logs[-1] - logs.max()))  # from n on the distribution is geometric: at_n load^m
     total = float(head.sum()) + at_n / (1.0 - load)
     waiting = at_n * load / (1.0 - load) ** 2 / total
     number = (float(head @ np.arange(n)) + n * at_n / (1.0 - load)) / total + waiting
@@ -89,7 +89,7 @@ def _loss(scenario: Scenario, rates: Floats, load: float) -> float:
     beyond = sum(pool.size * (pool.buffer or 0) for pool in scenario.pools) - scenario.servers
     peak = float(logs[:-1].max())
     head = peak + math.log(float(np.exp(logs[:-1] - peak).sum()))
-    # Divided by the weight of the full system, which may be beyond any float.
+    # Relative to the weight of the full system, which may exceed any float.
     below = head - float(logs[-1]) - beyond * log_load
     return math.exp(-float(np.logaddexp(below, _log_geometric(-log_load, beyond))))
 

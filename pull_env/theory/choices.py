@@ -1,8 +1,7 @@
 """Mean field of the shortest of d queues, stationary and over time.
 
-Over pools of any rates and buffers.
-
-Symbols as in `pull_mean_field`; W_j is the probability that a draw hits pool j.
+Pools have any rates and buffers. Symbols as in `pull_mean_field`; W_j is the probability that a draw hits
+pool j.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pull_env.scenario.validation import check_argument
 from pull_env.theory.formulas import Floats
 from pull_env.theory.pull_mean_field import Limit, shares_and_rates
 
-LONGEST = {True: 1 << 20, False: 1 << 11}  # tails without limit: of one choice, and of more
+LONGEST = {True: 1 << 20, False: 1 << 11}  # unlimited queues of one choice, of more
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class Trajectory:
 
     Attributes:
         times: (T,) time units.
-        tails: s_j(k) over time, (T, K_j + 1); a pool each.
-        mean_number: (T,) customers a server.
+        tails: s_j(k) over time, (T, K_j + 1), by pool.
+        mean_number: (T,) customers per server.
         p_block: (T,) P(a customer who arrives then is blocked).
     """
 
@@ -54,26 +53,26 @@ def choices_trajectory(
 
     Ties go to the first drawn, or to any: the limit is the same.
 
-    d servers are drawn, W_j = beta_j w_j / sum_i beta_i w_i. Let U(k) = sum_j W_j s_j(k). The i-th draw wins,
-    at pool j and queue k, if those before it are longer and those after it no shorter, U(k+1)^(i-1)
-    U(k)^(d-i). Summed over i, that is W_j p_j(k) D(k), D(k) = (U(k)^d - U(k+1)^d) / (U(k) - U(k+1)). So for k
-    = 1 to B_j (full: blocked)
+    d servers are drawn, W_j = beta_j w_j / sum_i beta_i w_i. Let U(k) = sum_j W_j s_j(k). The i-th draw, of
+    pool j and queue k, wins if those before it are longer and those after it no shorter: with probability
+    U(k+1)^(i-1) U(k)^(d-i). Summed over i, customers join pool j at queue k with probability W_j p_j(k) D(k),
+    D(k) = (U(k)^d - U(k+1)^d) / (U(k) - U(k+1)). So for k = 1 to B_j (at B_j they are blocked)
 
         ds_j(k)/dt = lambda W_j / beta_j (s_j(k-1) - s_j(k)) D(k-1) - mu_j (s_j(k) - s_j(k+1)).
 
-    Without limit, s_j is cut at a K that doubles until the share beyond it is negligible (Vvedenskaya,
-    Dobrushin and Karpelevich 1996; Mitzenmacher 2001; with weights our own).
+    Without a limit s_j is cut at a K that doubles until the share beyond it is negligible (Vvedenskaya,
+    Dobrushin and Karpelevich 1996; Mitzenmacher 2001; the weights are our own).
 
     Args:
         pools: Of any shares, rates and buffers.
         load: rho, of any size.
         choices: d.
-        times: Increasing, from 0: the time of `start`.
-        weights: w_j of a server: `uniform`, `rate`, or a number a pool.
-        start: s_j(0) = 1, s_j(1), ...; a pool each; None: empty.
+        times: Increasing; the first is that of `start`.
+        weights: w_j of a server: `uniform`, `rate`, or a number per pool.
+        start: s_j(0) = 1, s_j(1), ... by pool; None: empty.
 
     Raises:
-        ValueError: If an argument is out of range, or a queue without limit passes 2048.
+        ValueError: If an argument is out of range, or an unlimited queue exceeds 2048.
     """
     from scipy.integrate import solve_ivp
 
@@ -93,51 +92,49 @@ def choices_trajectory(
         path = solve_ivp(draws.slope, (grid[0], grid[-1]), flat, "LSODA", grid, rtol=1e-9, atol=1e-12)
         tails = [draws.padded(y) for y in path.y.T]
         if all(draws.fits(tail) for tail in tails):
-            each = tuple(np.array([t[j, : top + 1] for t in tails]) for j, top in enumerate(draws.tops))
+            by_pool = tuple(np.array([t[j, : top + 1] for t in tails]) for j, top in enumerate(draws.tops))
             number = np.array([draws.share @ t[:, 1:].sum(axis=1) for t in tails])
-            return Trajectory(grid, each, number, np.array([draws.blocked(t) for t in tails]))
+            return Trajectory(grid, by_pool, number, np.array([draws.blocked(t) for t in tails]))
         levels *= 2
-    raise ValueError(f"load is {load!r}: a queue without limit passes {LONGEST[False]}")
+    raise ValueError(f"load is {load!r}: an unlimited queue exceeds {LONGEST[False]}")
 
 
 def choices_limit(
     pools: Sequence[Pool], load: float, choices: int, *, weights: Weights | Sequence[float] = "uniform"
 ) -> Limit:
-    """Return where `choices_trajectory` settles from an empty system.
-
-    Arguments as there.
+    """Return the limit of `choices_trajectory` from an empty system; same arguments.
 
     Given D, each pool is a birth and death chain; its tails grow with D, which grows with them. So iteration
-    from the empty system climbs to the least fixed point; Newton's method ends it.
+    from the empty system increases to the least fixed point, and Newton's method completes it.
 
     Raises:
-        ValueError: If an argument is out of range, or the queues of a pool without limit grow for ever.
+        ValueError: If an argument is out of range, or an unlimited pool is unstable.
     """
     from scipy.optimize import fsolve
 
     levels = 32
     while levels <= LONGEST[choices == 1]:
         draws = _Draws(pools, load, choices, weights, levels)
-        seen = np.zeros(levels)
+        mixture = np.zeros(levels)
         for _ in range(1 if choices == 1 else 100):
-            seen = draws.mix(draws.settled(seen))
+            mixture = draws.mixture_of(draws.stationary(mixture))
         if choices > 1:
-            # Far from a solution Newton's method may leave the climb: then the climb's end stays.
-            found, report, _, _ = fsolve(partial(_gap, draws), seen, xtol=1e-14, full_output=True)
-            if float(np.abs(report["fvec"]).max()) < 1e-12 and bool(np.all(found >= seen - 1e-12)):
-                seen = np.clip(found, 0.0, 1.0)
-        tails = draws.settled(seen)
+            # Far from a solution Newton's method may fail: then the last iterate is kept.
+            solution, report, _, _ = fsolve(partial(_residual, draws), mixture, xtol=1e-14, full_output=True)
+            if float(np.abs(report["fvec"]).max()) < 1e-12 and bool(np.all(solution >= mixture - 1e-12)):
+                mixture = np.clip(solution, 0.0, 1.0)
+        tails = draws.stationary(mixture)
         if draws.fits(tails):
             if float(np.abs(draws.slope(0.0, tails[:, 1:-1].ravel())).max()) > 1e-9:
-                break  # still climbing
+                break  # still increasing
             return draws.limit(tails)
         levels *= 2
-    raise ValueError(f"load is {load!r}: the queues of a pool without limit grow")
+    raise ValueError(f"load is {load!r}: the queues of an unlimited pool grow")
 
 
-def _gap(draws: _Draws, seen: Floats) -> Floats:
-    """Return by how much U(1) to U(levels) would change."""
-    return draws.mix(draws.settled(seen)) - seen
+def _residual(draws: _Draws, mixture: Floats) -> Floats:
+    """Return the change of U(1) to U(levels) in one iteration."""
+    return draws.mixture_of(draws.stationary(mixture)) - mixture
 
 
 class _Draws:
@@ -171,20 +168,20 @@ class _Draws:
         self.open = np.arange(levels + 1) < np.array(self.tops)[:, None]  # (J, levels + 1) below the buffer
 
     def padded(self, flat: Floats) -> Floats:
-        """Return the state whose s_j(1) to s_j(levels) are given in a row."""
+        """Return the state with s_j(1) to s_j(levels) as in `flat`."""
         inner = flat.reshape(len(self.pools), -1)
         return np.pad(inner, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), (1.0, 0.0)))
 
-    def mix(self, state: Floats) -> Floats:
+    def mixture_of(self, state: Floats) -> Floats:
         """Return U(1) to U(levels)."""
         return np.asarray(self.chance @ state[:, 1:-1])
 
-    def gain(self, seen: Floats) -> Floats:
+    def factor(self, mixture: Floats) -> Floats:
         """Return D(0) to D(levels) for U(1) to U(levels).
 
         D(k) = U(k)^(d-1) (1 - t^d) / (1 - t), t = U(k+1) / U(k).
         """
-        high = np.clip(np.concatenate([[1.0], seen]), 0.0, 1.0)
+        high = np.clip(np.concatenate([[1.0], mixture]), 0.0, 1.0)
         low = np.minimum(np.append(high[1:], 0.0), high)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = np.log1p((low - high) / high)
@@ -193,20 +190,22 @@ class _Draws:
         return np.asarray(high ** (self.choices - 1) * ratio)
 
     def slope(self, _: float, flat: Floats) -> Floats:
-        """Return ds_j(k)/dt for k = 1 to levels, in a row."""
+        """Return ds_j(k)/dt for k = 1 to levels, flat."""
         state = self.padded(flat)
         distribution = -np.diff(state, axis=1)
         births = (
             (self.arrival * self.chance / self.share)[:, None]
             * distribution
-            * self.gain(self.mix(state))
+            * self.factor(self.mixture_of(state))
             * self.open
         )
         return np.asarray((births[:, :-1] - self.rate[:, None] * distribution[:, 1:]).ravel())
 
-    def settled(self, seen: Floats) -> Floats:
+    def stationary(self, mixture: Floats) -> Floats:
         """Return the stationary state of the pools for U(1) to U(levels)."""
-        birth = (self.arrival * self.chance / self.share / self.rate)[:, None] * self.gain(seen) * self.open
+        birth = (
+            (self.arrival * self.chance / self.share / self.rate)[:, None] * self.factor(mixture) * self.open
+        )
         with np.errstate(divide="ignore"):
             logs = np.cumsum(np.log(birth[:, :-1]), axis=1)
         logs = np.pad(logs, ((0, 0), (1, 0)))
@@ -215,7 +214,7 @@ class _Draws:
         return np.pad(np.cumsum(distribution[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
 
     def fits(self, state: Floats) -> bool:
-        """Return whether the cut of the tails without limit is negligible."""
+        """Return whether what the cut of unlimited tails leaves out is negligible."""
         return all(
             (pool.buffer is not None and pool.buffer <= top) or state[j, top] < 1e-11
             for j, (pool, top) in enumerate(zip(self.pools, self.tops, strict=True))
@@ -223,7 +222,9 @@ class _Draws:
 
     def sent(self, state: Floats) -> Floats:
         """Return P(a customer is sent to pool j and queue k); (J, levels + 1)."""
-        return np.asarray(self.chance[:, None] * -np.diff(state, axis=1) * self.gain(self.mix(state)))
+        return np.asarray(
+            self.chance[:, None] * -np.diff(state, axis=1) * self.factor(self.mixture_of(state))
+        )
 
     def blocked(self, state: Floats) -> float:
         """Return the probability that a customer is blocked."""

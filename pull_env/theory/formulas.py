@@ -1,8 +1,7 @@
-"""Closed forms: single queues, many-server queues, limits of large systems.
+"""Closed forms: single queues, one queue with many servers, two servers.
 
-Symbols: lambda arrival rate, mu rate of one server, rho = lambda / (servers mu) load, u_k share of servers
-that hold k customers or more. Waits are times in queue, responses add the service. Service is exponential and
-arrivals are Poisson unless it says otherwise.
+Symbols: lambda arrival rate, mu rate of one server, rho = lambda / (servers mu) load. Waits are times in
+queue; responses add the service. Service is exponential and arrivals are Poisson unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pull_env.scenario.validation import check_argument
 
 Floats = npt.NDArray[np.float64]
 
-LONG = 1_000_000  # buffers beyond which no law is written out
+LONG = 1_000_000  # longest buffer whose distribution is written out
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
@@ -76,7 +75,7 @@ def mm1b_distribution(arrival_rate: float, rate: float, buffer: int) -> Floats:
     Proportional to rho^k (Kleinrock 1975, 3.6).
 
     Args:
-        arrival_rate: lambda, those included who are blocked.
+        arrival_rate: lambda, blocked customers included.
         rate: mu.
         buffer: B, the most customers, the one in service included.
 
@@ -97,7 +96,7 @@ def mm1b_distribution(arrival_rate: float, rate: float, buffer: int) -> Floats:
 def mm1b_blocking(arrival_rate: float, rate: float, buffer: int) -> float:
     """Return P(block) of M/M/1/B, rho^B (1 - rho) / (1 - rho^(B+1)).
 
-    Arguments and errors as of `mm1b_distribution`.
+    Arguments and errors as in `mm1b_distribution`.
     """
     check_argument.positive("arrival_rate", arrival_rate)
     check_argument.positive("rate", rate)
@@ -115,9 +114,9 @@ def mm1b_mean_number(arrival_rate: float, rate: float, buffer: int) -> float:
 
     rho / (1 - rho) - (B + 1) rho^(B+1) / (1 - rho^(B+1)).
 
-    Arguments and errors as of `mm1b_distribution`.
+    Arguments and errors as in `mm1b_distribution`.
     """
-    if buffer <= LONG:  # by the law, as the formula loses digits near rho = 1
+    if buffer <= LONG:  # as the formula loses digits near rho = 1
         return float(mm1b_distribution(arrival_rate, rate, buffer) @ np.arange(buffer + 1))
     check_argument.positive("arrival_rate", arrival_rate)
     check_argument.positive("rate", rate)
@@ -133,7 +132,7 @@ def erlang_b(servers: int, offered: float) -> float:
 
     B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1)).
 
-    It holds for every service law of mean 1 / mu (Erlang 1917; Jagerman 1974 for the recursion).
+    It holds for every service distribution of mean 1 / mu (Erlang 1917; Jagerman 1974 for the recursion).
 
     Args:
         servers: c.

@@ -1,6 +1,6 @@
 """`predict`: what theory knows of a scenario and a policy.
 
-A policy is recognised by its declaration, not by its name.
+Policies are recognised by their steps, not by their names.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Known:
     """A value that theory gives.
 
     Attributes:
-        value: Of the measure, in the units of `Result`.
-        kind: `exact` for this system; `limit`: as n grows, pools in proportion; `bound`: no policy has less.
-        source: Which result it is.
+        value: The value, in the units of `Result`.
+        kind: `exact` for this system; `limit`, as n grows with pools in proportion; `bound` on all policies.
+        source: The theorem or model.
     """
 
     value: float
@@ -36,15 +36,15 @@ class Known:
     source: str
 
 
-Prediction = dict[str, Known]  # by measure: those of `Result`, `busy 0` and on by pool, messages by kind
+Prediction = dict[str, Known]  # by measure: names in `Result`, `busy 0`, `busy 1`, ..., kinds of messages
 
 
 def predict(scenario: ScenarioLike, policy: PolicyLike) -> Prediction | None:
     """Return what is known for a pair, or None; `lower_bounds` always holds.
 
-    A limit is one as n grows, pools in proportion: PULL with one router, at R = 1; with more, at n / R as it
-    is. None where a queue without limit grows for ever; and, but for a blind choice of queues with a law of
-    service of their own, where arrivals or service are not Markov.
+    Limits are as n grows with pools in proportion: of PULL at R = 1 with one router, at constant n / R with
+    more. Nothing is known of unstable systems, nor if arrivals or service are not Markov, except for random
+    routing to unlimited queues of general service.
 
     >>> predict(Scenario((Pool(2),), load=0.5), Policy("blind", (Send(),)))["response"]
     Known(value=2.0, kind='exact', source='independent M/M/1 queues')
@@ -56,7 +56,7 @@ def predict(scenario: ScenarioLike, policy: PolicyLike) -> Prediction | None:
         return None
     if scenario.never_blocks and scenario.nominal_load >= 1.0:
         return None
-    if not scenario.markov and not (isinstance(step, Send) and _splits(scenario)):
+    if not scenario.markov and not (isinstance(step, Send) and _single_queues_known(scenario)):
         return None
     try:
         if scenario.servers == 1:
@@ -70,26 +70,26 @@ def predict(scenario: ScenarioLike, policy: PolicyLike) -> Prediction | None:
         if isinstance(step, Cycle):
             return _round_robin(scenario, policy, step)
         return _pull(scenario, policy)
-    except ValueError:  # a theorem does not cover this system: a queue without limit grows
+    except ValueError:  # no theorem covers this system: an unlimited queue grows
         return None
 
 
 def lower_bounds(scenario: ScenarioLike) -> Prediction:
     """Return what holds for every policy: `bounds.pooling_bounds`, by measure."""
-    found = bounds.pooling_bounds(scenario)
+    pooled = bounds.pooling_bounds(scenario)
     names = ("wait", "response", "p_block", "mean_number")
-    return {name: Known(getattr(found, name), "bound", "all servers pooled into one") for name in names}
+    return {name: Known(getattr(pooled, name), "bound", "all servers pooled into one") for name in names}
 
 
 def _blind(
     scenario: Scenario, policy: Policy, pool: int | None, weights: Weights, probes: float
 ) -> Prediction:
-    """Poisson arrivals, split at random, are Poisson at each server, and independent."""
+    """Predict random routing: independent queues with Poisson arrivals."""
     pools = scenario.pools
-    weight = [p.size * (p.rate if weights == "rate" else 1.0) for p in pools]
+    weights_by_pool = [p.size * (p.rate if weights == "rate" else 1.0) for p in pools]
     if pool is not None:
-        weight = [w if j == pool else 0.0 for j, w in enumerate(weight)]
-    chances = tuple(w / math.fsum(weight) for w in weight)
+        weights_by_pool = [w if j == pool else 0.0 for j, w in enumerate(weights_by_pool)]
+    chances = tuple(w / math.fsum(weights_by_pool) for w in weights_by_pool)
     return _single_queues(scenario, chances) | _probes(policy, probes, "exact", "blind choice")
 
 
@@ -123,11 +123,8 @@ def _response(scenario: Scenario, arrival: float, rate: float) -> float:
     return formulas.mg1_response(arrival, rate, scenario.service.scv)
 
 
-def _splits(scenario: Scenario) -> bool:
-    """Tell whether randomly split unlimited queues have a finite mean.
-
-    Poisson arrivals.
-    """
+def _single_queues_known(scenario: Scenario) -> bool:
+    """Tell whether random routing makes M/G/1 queues with a finite mean wait."""
     poisson = replace(scenario, service=None).markov
     return (
         poisson and scenario.never_blocks and scenario.service is not None and scenario.service.scv < math.inf
@@ -135,37 +132,34 @@ def _splits(scenario: Scenario) -> bool:
 
 
 def _probe(scenario: Scenario, policy: Policy, step: Probe) -> Prediction | None:
-    pools, equal = scenario.pools, _equal(scenario)
-    reach = scenario.servers if step.pool is None else pools[step.pool].size
-    asked = step.at_most if step.replace else min(step.at_most, reach)
-    if asked == 1 or (reach == 1 and step.stop_at is None):
-        return _blind(scenario, policy, step.pool, step.weights, 2.0 * asked)
-    if asked == scenario.servers and not step.replace and step.rank == "work" and step.stop_at is None:
+    pools, equal = scenario.pools, _equal_rates(scenario)
+    candidates = scenario.servers if step.pool is None else pools[step.pool].size
+    probed = step.at_most if step.replace else min(step.at_most, candidates)
+    if probed == 1 or (candidates == 1 and step.stop_at is None):
+        return _blind(scenario, policy, step.pool, step.weights, 2.0 * probed)
+    if probed == scenario.servers and not step.replace and step.rank == "work" and step.stop_at is None:
         return _one_queue(scenario, policy)
-    alike = equal or step.pool is not None
-    by_queue = step.rank == "queue" or (step.rank in ("delay", "queue then speed") and alike)
-    if not by_queue or step.stop_at not in (None, 0) or (asked == reach and not step.replace):
-        return None  # a limit in which the number asked stays as it is says nothing where all are asked
+    interchangeable = equal or step.pool is not None
+    by_queue = step.rank == "queue" or (step.rank in ("delay", "queue then speed") and interchangeable)
+    if not by_queue or step.stop_at not in (None, 0) or (probed == candidates and not step.replace):
+        return None  # a limit with a constant number of probes says nothing if all are probed
     rates: list[float] = [p.rate if step.weights == "rate" else 1.0 for p in pools]
     if step.pool is not None:
         rates = [float(j == step.pool) for j in range(len(pools))]
-    found = choices_limit(pools, scenario.nominal_load, asked, weights=rates)
+    limit = choices_limit(pools, scenario.nominal_load, probed, weights=rates)
     model = "mean field of the shortest of d queues"
     if scenario.never_blocks and step.pool is None:
         model = "supermarket model" if equal else "balanced routing" if step.weights == "rate" else model
     source = f"{model}, n to infinity"
     sizes = [p.size * rate for p, rate in zip(pools, rates, strict=True)]
-    busy = math.fsum(s * b for s, b in zip(sizes, found.busy, strict=True)) / math.fsum(sizes)
-    count = asked if step.stop_at is None else math.fsum(busy**k for k in range(asked))
-    return _limit(scenario, found, source) | _probes(policy, 2.0 * count, "limit", source)
+    busy = math.fsum(s * b for s, b in zip(sizes, limit.busy, strict=True)) / math.fsum(sizes)
+    count = probed if step.stop_at is None else math.fsum(busy**k for k in range(probed))
+    return _limit(scenario, limit, source) | _probes(policy, 2.0 * count, "limit", source)
 
 
 def _one_queue(scenario: Scenario, policy: Policy) -> Prediction | None:
-    """Predict least-work-left on equal servers: one queue for all.
-
-    The least unfinished work is that of the server that is free first.
-    """
-    if not _equal(scenario) or not scenario.never_blocks:
+    """Predict least work left on equal servers, which is one queue for all."""
+    if not _equal_rates(scenario) or not scenario.never_blocks:
         return None
     n, arrival, rate = scenario.servers, scenario.total_arrival_rate, scenario.pools[0].rate
     p_wait = formulas.erlang_c(n, arrival / rate)
@@ -193,37 +187,38 @@ def _round_robin(scenario: Scenario, policy: Policy, step: Cycle) -> Prediction 
 
 
 def _pull(scenario: Scenario, policy: Policy) -> Prediction | None:
-    """Predict PULL and policies of the same law.
+    """Predict PULL and policies with the same distribution of queues.
 
     With one router no message is ever stale, and the first idle server may be as good as any.
     """
     take, announce = policy.steps[0], policy.announce and policy.announce.on(scenario)
-    back = policy.steps[1] if len(policy.steps) > 1 else None
-    equal, one, alike = _equal(scenario), scenario.routers == 1, _alike(scenario)
-    if not isinstance(take, Take) or not isinstance(back, Send) or announce is None:
+    fallback = policy.steps[1] if len(policy.steps) > 1 else None
+    equal, alike, one_router = _equal_rates(scenario), _interchangeable(scenario), scenario.routers == 1
+    if not isinstance(take, Take) or not isinstance(fallback, Send) or announce is None:
         return None
-    if len(scenario.pools) > 1 and (take.pool is not None or back.pool is not None):
+    if len(scenario.pools) > 1 and (take.pool is not None or fallback.pool is not None):
         return None
-    if back.weights == "rate" and not equal:
+    if fallback.weights == "rate" and not equal:
         return None
     single = announce.threshold == 1
-    if not (take.order == "random" or (single and (alike or (one and (equal or take.order == "oldest"))))):
+    as_random = alike or (one_router and (equal or take.order == "oldest"))
+    if take.order != "random" and not (single and as_random):
         return None
-    if not (announce.withdraw or (one and single)) or not (
-        one or (single and announce.recipient == "uniform")
-    ):
+    if not announce.withdraw and not (one_router and single):
         return None
-    if single and one and scenario.servers == 2 and equal and scenario.never_blocks:
+    if not one_router and not (single and announce.recipient == "uniform"):
+        return None
+    if single and one_router and scenario.servers == 2 and equal and scenario.never_blocks:
         return _two_servers(scenario)
-    if one:
+    if one_router:
         return None if _saturates(scenario) else _fluid(scenario, announce.threshold)
     if max(scenario.router_shares) - min(scenario.router_shares) > 1e-12:
         return None
     r = scenario.servers / scenario.routers
-    found = pull_many_routers(scenario.pools, scenario.nominal_load, r)
+    limit = pull_many_routers(scenario.pools, scenario.nominal_load, r)
     source = "PULL mean field, n and R to infinity at n / R"
-    messages = {"pull": found.pull, "remove": found.remove, "probe": 0.0}
-    return _limit(scenario, found, source) | _messages(messages, "limit", source)
+    messages = {"pull": limit.pull, "remove": limit.remove, "probe": 0.0}
+    return _limit(scenario, limit, source) | _messages(messages, "limit", source)
 
 
 def _two_servers(scenario: Scenario) -> Prediction:
@@ -237,31 +232,29 @@ def _two_servers(scenario: Scenario) -> Prediction:
 
 
 def _fluid(scenario: Scenario, threshold: int) -> Prediction:
-    found = pull_fluid(scenario.pools, scenario.nominal_load, threshold)
+    limit = pull_fluid(scenario.pools, scenario.nominal_load, threshold)
     source = "PULL fluid limit, n to infinity" if threshold == 1 else "JBT many servers, n to infinity"
-    known = _limit(scenario, found, source)
+    known = _limit(scenario, limit, source)
     if threshold == 1:
         known |= _messages({"pull": 1.0, "remove": 0.0, "probe": 0.0}, "limit", source)
     return known
 
 
 def _saturates(scenario: Scenario) -> bool:
-    """Tell whether the slowest unlimited servers get more than they can serve.
+    """Tell whether the slowest unlimited servers saturate under PULL with one router.
 
-    With one router, the slow ones being always busy.
-
-    The others are then found all busy with probability q, by Erlang C for the customers that they get, which
-    is exact for one other server and an estimate for more; the slow ones get Lambda q / n each.
+    If they are always busy, all others are busy with probability q, by Erlang C for the customers that they
+    get, which is exact for one other server and an estimate for more; each slow one gets Lambda q / n.
     """
     unlimited = [pool.rate for pool in scenario.pools if pool.buffer is None]
-    if not unlimited or _equal(scenario):
+    if not unlimited or _equal_rates(scenario):
         return False
     n, arrival, slowest = scenario.servers, scenario.total_arrival_rate, min(unlimited)
     others = [pool for pool in scenario.pools if pool.rate > slowest or pool.buffer is not None]
     count = sum(pool.size for pool in others)
     rate = math.fsum(pool.size * pool.rate for pool in others) / max(count, 1)
 
-    # C falls in q while q grows: they meet beyond the critical q where C is still above it.
+    # C decreases in q: if it is above the critical q there, C = q at a larger q.
     critical = slowest * n / arrival
     if not count or critical > 1.0:
         return False
@@ -269,12 +262,12 @@ def _saturates(scenario: Scenario) -> bool:
     return offered >= count or formulas.erlang_c(count, offered) >= critical
 
 
-def _equal(scenario: Scenario) -> bool:
+def _equal_rates(scenario: Scenario) -> bool:
     """Tell whether all servers have one rate."""
     return len({pool.rate for pool in scenario.pools}) == 1
 
 
-def _alike(scenario: Scenario) -> bool:
+def _interchangeable(scenario: Scenario) -> bool:
     """Tell whether all servers have one rate and one buffer."""
     return len({Pool(1, pool.rate, pool.buffer) for pool in scenario.pools}) == 1
 
@@ -283,8 +276,8 @@ def _mean(shares: Sequence[float], values: Sequence[float]) -> float:
     return math.fsum(share * value for share, value in zip(shares, values, strict=True))
 
 
-def _limit(scenario: Scenario, found: Limit, source: str) -> Prediction:
-    return _known(scenario, "limit", source, found.response, found.p_wait, found.p_block, found.busy)
+def _limit(scenario: Scenario, limit: Limit, source: str) -> Prediction:
+    return _known(scenario, "limit", source, limit.response, limit.p_wait, limit.p_block, limit.busy)
 
 
 def _known(
@@ -296,10 +289,7 @@ def _known(
     p_block: float,
     busy: Sequence[float],
 ) -> Prediction:
-    """Return the measures by name, from the response and the busy servers.
-
-    The wait and the mean number follow from them.
-    """
+    """Return the measures by name; wait and mean number follow from the arguments."""
     accepted = scenario.total_arrival_rate * (1.0 - p_block)
     served = math.fsum(pool.size * share for pool, share in zip(scenario.pools, busy, strict=True))
     values = {

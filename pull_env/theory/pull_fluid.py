@@ -1,4 +1,4 @@
-"""PULL and join-below-threshold with many servers and few routers.
+"""PULL and join-below-threshold in large systems with few routers.
 
 Symbols as in `pull_mean_field`.
 """
@@ -17,16 +17,14 @@ from pull_env.theory.pull_mean_field import PullLimit, shares_and_rates
 
 
 def pull_fluid(pools: Sequence[Pool], load: float, threshold: int = 1) -> PullLimit:
-    """Return the limit of PULL as n grows at fixed R: nobody waits.
+    """Return the limit of PULL as n grows at fixed R: no wait, no blocking.
 
-    Nor is anybody blocked (Stolyar 2017).
-
-    Every available server gets customers at rate 1 / I, so x_j = beta_j / (1 + mu_j I) are busy, sum_j mu_j
-    x_j = lambda, E[T] = sum_j x_j / lambda. With one router and threshold r, a server with fewer than r is
-    available (Zhou, Tan and Shroff 2018), and pool j is M/M/1/r of arrival rate 1 / I.
+    Every available server gets customers at rate 1 / I, so that x_j = beta_j / (1 + mu_j I) are busy, sum_j
+    mu_j x_j = lambda, and E[T] = sum_j x_j / lambda (Stolyar 2017). With one router and threshold r, a server
+    with fewer than r is available (Zhou, Tan and Shroff 2018), and pool j is M/M/1/r of arrival rate 1 / I.
 
     Args:
-        pools: Of any shares and rates, buffers from the threshold.
+        pools: Of any shares and rates; buffers of at least the threshold.
         load: rho, below 1.
         threshold: r.
 
@@ -48,8 +46,7 @@ def pull_fluid(pools: Sequence[Pool], load: float, threshold: int = 1) -> PullLi
     def excess(log_idle: float) -> float:
         return float(share * rate @ (1.0 - distributions(math.exp(log_idle))[:, 0])) / arrival - 1.0
 
-    # With every idle period above the upper end, too few are busy even of the slowest; below the lower, more
-    # than needed.
+    # Above the upper end of idle periods too few are busy even of the slowest; below the lower too many.
     low = math.log(1.0 - load) / threshold - math.log(rate.max()) - 1.0
     high = math.log(threshold / load) - math.log(rate.min()) + 1.0
     idle = math.exp(root(excess, low, high))
@@ -65,9 +62,7 @@ def pull_fluid(pools: Sequence[Pool], load: float, threshold: int = 1) -> PullLi
 def fast_first_response(pools: Sequence[Pool], load: float) -> float:
     """Return the least mean response without waiting: the fastest are busy.
 
-    Stolyar 2017.
-
-    sum_j x_j / lambda for the x_j <= beta_j of least sum with sum_j mu_j x_j = lambda.
+    It is sum_j x_j / lambda for the x_j <= beta_j of least sum with sum_j mu_j x_j = lambda (Stolyar 2017).
 
     Raises:
         ValueError: If load is not below 1.
@@ -85,10 +80,9 @@ def fast_first_response(pools: Sequence[Pool], load: float) -> float:
 def jbt_distribution(load: float, threshold: int) -> Floats:
     """Return the queue distribution under join-below-threshold as n grows.
 
-    One router: M/M/1/r with p_0 = 1 - lambda.
-
-    An available server gets customers at a rate that keeps the busy share at the load; no queue passes r, as
-    the router is never without an available server (Zhou, Tan and Shroff 2018). A larger r is worse here.
+    With one router it is M/M/1/r with p_0 = 1 - lambda: available servers get customers at a rate that keeps
+    the busy share at the load, and no queue exceeds r, as there is always an available server (Zhou, Tan and
+    Shroff 2018). A larger r is worse here.
 
     Args:
         load: lambda at rate 1, below 1.
@@ -103,8 +97,7 @@ def jbt_distribution(load: float, threshold: int) -> Floats:
     check_argument.number("load", load, above=0.0, below=1.0)
     check_argument.whole("threshold", threshold, 1)
     powers = np.arange(threshold + 1)
-    # The sum of x^k over 0..r is 1 / (1 - lambda): x is above lambda (by little for large r), x^r at most
-    # that sum.
+    # The sum of x^k over 0..r is 1 / (1 - lambda): x is just above lambda for large r, x^r at most that sum.
     low, high = load * (1.0 - 1e-9), (1.0 - load) ** (-1.0 / threshold)
     ratio = root(lambda x: float(np.sum(x**powers)) * (1.0 - load) - 1.0, low, high * (1.0 + 1e-9))
     weights = ratio**powers
@@ -112,10 +105,7 @@ def jbt_distribution(load: float, threshold: int) -> Floats:
 
 
 def jbt_response(load: float, threshold: int, rate: float = 1.0) -> float:
-    """Return the mean response: mean of `jbt_distribution` / lambda, and its errors.
-
-    With lambda = rho mu.
-    """
+    """Return the mean response: that of `jbt_distribution`, over rho mu; same errors."""
     check_argument.positive("rate", rate)
     distribution = jbt_distribution(load, threshold)
     return float(distribution @ np.arange(distribution.size)) / (load * rate)

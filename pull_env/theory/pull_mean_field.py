@@ -1,8 +1,8 @@
 """Mean field of PULL in large systems, with many routers.
 
-Pools are those of a scenario; only their shares beta_j = N_j / n count. The load is rho, so that lambda = rho
-times the mean rate is the arrival rate a server. W_j is the probability that a draw hits pool j, p_j(k) the
-share of its servers with k customers, s_j(k) that with k or more: its tail.
+Only the shares beta_j = N_j / n of pools matter. The load is rho, and lambda, rho times the mean rate, the
+arrival rate per server. p_j(k) is the share of servers of pool j with k customers; its tail s_j(k) is the
+share with k or more.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pull_env.scenario.scenario import Pool
 from pull_env.scenario.validation import check_argument
 from pull_env.theory.formulas import LONG, Floats, root
 
-NEGLIGIBLE = 1e-13  # share of servers at which a tail without limit ends
-SCAN = 200  # points at which the signs of an equation are looked at
+NEGLIGIBLE = 1e-13  # share of servers at which the tail of an unlimited queue ends
+SCAN = 200  # points among which the sign of an equation changes
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Limit:
     """A stationary state of a large system.
 
     Attributes:
-        tails: s_j(k) for k = 0, 1, ... to the buffer, or until negligible; a pool each.
+        tails: s_j(k) for k = 0, 1, ... to the buffer, or until negligible; by pool.
         response: Mean response of accepted customers.
         p_wait: Share of accepted customers that find their server busy.
         p_block: Share of all customers that are blocked.
@@ -41,7 +41,7 @@ class Limit:
 
     @property
     def busy(self) -> tuple[float, ...]:
-        """Share of busy servers, a pool each."""
+        """Share of busy servers, by pool."""
         return tuple(float(tail[1]) for tail in self.tails)
 
 
@@ -49,15 +49,13 @@ class Limit:
 class PullLimit(Limit):
     """PULL in a large system.
 
-    Messages are per arriving customer; every message sent is used or withdrawn.
-
-    In balance, pull = (1 - q0) + remove: a router that holds a message takes one; one that holds none finds a
-    server that is idle, and so withdraws its message from another of the many routers. These are the accepted
-    customers that do not wait.
+    Messages are per arriving customer; every message sent is used or withdrawn: pull = (1 - q0) + remove. A
+    router that holds messages takes one; one without may hit an idle server, whose message another of the
+    many routers then loses. These are the accepted customers that do not wait.
 
     Attributes:
         q0: P(the router of a customer holds no message).
-        idle_period: Mean time that a server stays idle, the same in all pools.
+        idle_period: Mean idle period of a server, the same in all pools.
         pull: Pull-messages, (1 - p_wait) (1 - p_block).
         remove: Remove-messages, q0 P(a server is idle).
     """
@@ -71,21 +69,18 @@ class PullLimit(Limit):
 def pull_many_routers(pools: Sequence[Pool], load: float, servers_per_router: float) -> PullLimit:
     """Return the limit of PULL, with uniform fallback, as n and R grow at r = n / R.
 
-    Stolyar 2017 for the model, Van Houdt 2024 for the limit.
-
-    A router holds i messages with probability q_i = q_0 prod_{k<=i} b / (r lambda + k eta), eta = lambda q_0:
-    it gets b = r sum_j beta_j / (I + G_j) a time unit, and each is withdrawn at rate eta. G_j, the mean busy
-    period, is 1 / (mu_j - eta), or sum_{k<B_j} eta^k / mu_j^(k+1). The q_i sum to 1, and i q_i to r sum_j
-    beta_j I / (I + G_j).
+    The model is that of Stolyar 2017, the limit that of Van Houdt 2024. A router holds i messages with
+    probability q_i = q_0 prod_{k<=i} b / (r lambda + k eta), eta = lambda q_0: it receives b = r sum_j beta_j
+    / (I + G_j) per time unit, and each is withdrawn at rate eta. The mean busy period G_j is 1 / (mu_j -
+    eta), or sum_{k<B_j} eta^k / mu_j^(k+1). The q_i sum to 1, and i q_i to r sum_j beta_j I / (I + G_j).
 
     Args:
         pools: Of any shares, rates and buffers.
-        load: rho, above 0; below 1 where a pool has no limit.
+        load: rho, above 0; below 1 if a pool has no limit.
         servers_per_router: r, above 0.
 
     Raises:
-        ValueError: If an argument is out of range, or a slow pool without limit saturates: lambda q_0 >=
-            mu_j.
+        ValueError: If an argument is out of range, or a slow unlimited pool saturates, lambda q_0 >= mu_j.
     """
     share, rate = shares_and_rates(pools)
     check_argument.positive("load", load)
@@ -97,31 +92,31 @@ def pull_many_routers(pools: Sequence[Pool], load: float, servers_per_router: fl
 
     def surplus(q0: float) -> float:
         """Return messages sent above those lost, relative to those lost."""
-        lack = _lack(q0, r)
-        if lack is None:
+        deficit = _deficit(q0, r)
+        if deficit is None:
             return -1.0
-        idle = (1.0 - lack / q0) / (arrival * (1.0 - lack))
-        starts = float(np.sum(share / (idle + _busy_periods(pools, arrival * q0))))
-        return starts / (arrival * (1.0 - lack)) - 1.0
+        idle = (1.0 - deficit / q0) / (arrival * (1.0 - deficit))
+        idle_starts = float(np.sum(share / (idle + _busy_periods(pools, arrival * q0))))
+        return idle_starts / (arrival * (1.0 - deficit)) - 1.0
 
-    # The q_i decrease and their mean is at most r, so q0 is at least 1 / (2 r + 1).
+    # The q_i decrease and their mean is at most r, so q0 is at least 1 / (2 r + 1). The least root is
+    # the one that is reached from an empty system.
     most = min(1.0, slowest / arrival) * (1.0 - 1e-9)
     scan = np.geomspace(min(1.0 / (2.0 * r + 1.0), most / 2.0), most, SCAN)
     high = next((k for k in range(1, SCAN) if surplus(float(scan[k])) > 0.0), None)
     if high is None:
         raise ValueError(f"pools are {tuple(pools)}: at load {load!r} the one of rate {slowest!r} saturates")
-    q0 = root(surplus, float(scan[high - 1]), float(scan[high]))  # the least: reached from an empty system
-    lack = _lack(q0, r)
-    assert lack is not None
-    return _pull_limit(pools, arrival, q0, (1.0 - lack / q0) / (arrival * (1.0 - lack)))
+    q0 = root(surplus, float(scan[high - 1]), float(scan[high]))
+    deficit = _deficit(q0, r)
+    assert deficit is not None
+    return _pull_limit(pools, arrival, q0, (1.0 - deficit / q0) / (arrival * (1.0 - deficit)))
 
 
 def pull_equal_servers(load: float, servers_per_router: float, rate: float = 1.0) -> PullLimit:
     """Return `pull_many_routers` for equal unlimited servers, by one equation.
 
-    Van Houdt 2024.
-
-    b = r lambda (1 - lambda q_0) at rate 1; E[T] = 1 / (1 - lambda q_0), P(wait) = lambda q_0.
+    At rate 1, b = r lambda (1 - lambda q_0), E[T] = 1 / (1 - lambda q_0), and P(wait) = lambda q_0 (Van Houdt
+    2024).
 
     Raises:
         ValueError: If load is not below 1, or an argument is not positive.
@@ -135,13 +130,12 @@ def pull_equal_servers(load: float, servers_per_router: float, rate: float = 1.0
     return _pull_limit([Pool(1, rate)], load * rate, q0, idle)
 
 
-def _lack(q0: float, r: float) -> float | None:
-    """Return v at which the q_i sum to 1 with b = r lambda (1 - v).
+def _deficit(q0: float, r: float) -> float | None:
+    """Return v at which the q_i sum to 1 with b = r lambda (1 - v); None without any.
 
-    None where b would exceed r lambda.
-
-    It never is in the limit: some customers find no message and a busy server. As messages last while servers
-    idle, b = r lambda (1 - q0) + eta E[i] and I = E[i] / b give I = (1 - v / q0) / (lambda (1 - v)).
+    Then b would exceed r lambda, which it never does in the limit, as some customers find no message and a
+    busy server. Messages last while servers are idle: b = r lambda (1 - q0) + eta E[i] and I = E[i] / b, so
+    that I = (1 - v / q0) / (lambda (1 - v)).
     """
     if _log_sum(0.0, r / q0) + math.log(q0) < 0.0:
         return None
@@ -151,7 +145,7 @@ def _lack(q0: float, r: float) -> float | None:
 def _log_sum(v: float, c: float) -> float:
     """Return log sum_i prod_{k<=i} (1 - v) / (1 + k / c), at any size of c.
 
-    It is the integral over s from 0 to c of exp((1 - v) s) (1 - s / c)^(c - 1), smooth where c is large.
+    It is the integral over s from 0 to c of exp((1 - v) s) (1 - s / c)^(c - 1), which is smooth for large c.
     """
     if c < 50.0:
         return math.log1p(float(np.cumprod((1.0 - v) / (1.0 + np.arange(1, 400) / c)).sum()))
@@ -165,16 +159,13 @@ def _log_sum(v: float, c: float) -> float:
 
 @cache
 def _gauss() -> tuple[Floats, Floats]:
-    """Return the nodes and weights of Gauss and Legendre on (0, 1)."""
+    """Return Gauss-Legendre nodes and weights on (0, 1)."""
     nodes, weights = np.polynomial.legendre.leggauss(128)
     return (nodes + 1.0) / 2.0, weights / 2.0
 
 
 def _busy_periods(pools: Sequence[Pool], eta: float) -> Floats:
-    """Return the mean busy period that starts with one customer, (J,).
-
-    More customers arrive at rate eta.
-    """
+    """Return the mean busy periods under arrivals at rate eta, (J,)."""
     unlimited = [1.0 / (pool.rate - eta) if pool.buffer is None else 0.0 for pool in pools]
     return np.array(
         [g or _series(p.buffer or 1, eta / p.rate) / p.rate for g, p in zip(unlimited, pools, strict=True)]
@@ -193,13 +184,13 @@ def _series(terms: int, ratio: float) -> float:
 def _pull_limit(pools: Sequence[Pool], arrival: float, q0: float, idle: float) -> PullLimit:
     """Return what follows from q0 and I.
 
-    P_j(k) = (eta / mu_j)^(k-1) / (mu_j (I + G_j)), k from 1 to B_j.
+    p_j(k) = (eta / mu_j)^(k-1) / (mu_j (I + G_j)) for k from 1 to B_j.
     """
     share, _ = shares_and_rates(pools)
     eta = arrival * q0
     busy = 1.0 / (1.0 + idle / _busy_periods(pools, eta))
     tails = []
-    for pool, part in zip(pools, busy, strict=True):
+    for pool, busy_share in zip(pools, busy, strict=True):
         log_ratio = math.log(eta / pool.rate)
         top = pool.buffer or sys.maxsize
         if log_ratio < 0.0:
@@ -209,15 +200,15 @@ def _pull_limit(pools: Sequence[Pool], arrival: float, q0: float, idle: float) -
         powers = np.arange(top) * log_ratio
         distribution = np.exp(powers - powers.max())
         tails.append(
-            np.concatenate([[1.0], np.cumsum(distribution[::-1])[::-1] * (part / distribution.sum())])
+            np.concatenate([[1.0], np.cumsum(distribution[::-1])[::-1] * (busy_share / distribution.sum())])
         )
     full = sum(float(b * tail[-1]) for pool, b, tail in zip(pools, share, tails, strict=True) if pool.buffer)
-    found_busy = float(share @ busy)
+    any_busy = float(share @ busy)
     p_block = q0 * full
-    p_wait = q0 * (found_busy - full) / (1.0 - p_block)
+    p_wait = q0 * (any_busy - full) / (1.0 - p_block)
     number = sum(float(b * tail[1:].sum()) for b, tail in zip(share, tails, strict=True))
     response = number / (arrival * (1.0 - p_block))
-    pull, remove = (1.0 - p_wait) * (1.0 - p_block), q0 * (1.0 - found_busy)
+    pull, remove = (1.0 - p_wait) * (1.0 - p_block), q0 * (1.0 - any_busy)
     return PullLimit(tuple(tails), response, p_wait, p_block, q0, idle, pull, remove)
 
 

@@ -18,10 +18,9 @@ NEGLIGIBLE = 1e-18  # of a share of servers
 def supermarket_tail(load: float, choices: int, levels: int) -> Floats:
     """Return the tail u_k = rho^((d^k - 1) / (d - 1)) as n grows.
 
-    Each customer joins the shortest of d queues.
-
-    On equal servers the d are drawn alike (Vvedenskaya, Dobrushin and Karpelevich 1996; Mitzenmacher 2001).
-    On unequal ones without limit it is the tail in every pool where they are drawn by rate (Chen, Ye 2012).
+    Each customer joins the shortest of d queues, drawn uniformly among equal servers (Vvedenskaya, Dobrushin
+    and Karpelevich 1996; Mitzenmacher 2001). Among unequal servers without limits, drawn by rate, it is the
+    tail in every pool (Chen and Ye 2012).
 
     Args:
         load: rho, below 1.
@@ -47,14 +46,12 @@ def supermarket_tail(load: float, choices: int, levels: int) -> Floats:
 
 
 def supermarket_response(load: float, choices: int, rate: float = 1.0) -> float:
-    """Return the mean response of d choices: sum of u_k over k >= 1, / lambda.
-
-    With lambda = rho mu.
+    """Return the mean response of d choices, the sum of u_k, k >= 1, over rho mu.
 
     Args:
         load: rho, below 1.
         choices: d, or c.
-        rate: mu; the mean rate of a server where rates differ and servers are drawn by rate.
+        rate: mu; the mean rate if rates differ and servers are drawn by rate.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -63,17 +60,12 @@ def supermarket_response(load: float, choices: int, rate: float = 1.0) -> float:
     check_argument.positive("rate", rate)
     if choices == 1:
         return mm1_response(load) / rate
-    levels = math.ceil(
-        math.log2(2.0 + math.log(NEGLIGIBLE) / math.log(load))
-    )  # 2^k - 1 is the least exponent
+    levels = math.ceil(math.log2(2.0 + math.log(NEGLIGIBLE) / math.log(load)))  # exponents are from 2^k - 1
     return float(supermarket_tail(load, choices, levels)[1:].sum()) / (load * rate)
 
 
 def balanced_tail(load: float, choices: int, levels: int) -> Floats:
-    """Return the tail of balanced routing as n grows.
-
-    It is that of `supermarket_tail` in every pool.
-    """
+    """Return the tail of balanced routing, `supermarket_tail` in every pool."""
     return supermarket_tail(load, choices, levels)
 
 
@@ -94,12 +86,10 @@ def balanced_response(load: float, choices: int, mean_rate: float) -> float:
 
 
 def equilibrium_length(load: float, choices: int) -> int:
-    """Return k = ceil(log(1 / (1 - lambda)) / log d), the usual queue length.
+    """Return the length of almost all queues: ceil(log(1 / (1 - lambda)) / log d).
 
-    The length of almost all queues as lambda -> 1 and d -> infinity.
-
-    With lambda = 1 - n^-alpha and d = n^beta it is ceil(alpha / beta) (Brightwell and Luczak 2012,
-    arXiv:1201.5523).
+    It holds as lambda -> 1 and d -> infinity; with lambda = 1 - n^-alpha and d = n^beta it is ceil(alpha /
+    beta) (Brightwell and Luczak 2012, arXiv:1201.5523).
 
     Args:
         load: lambda at rate 1, below 1.
