@@ -1,6 +1,6 @@
 """`python -m baselines.leaderboard`: all policies on all scenarios.
 
-They meet the same customers; tables, rows and a picture come out.
+All policies meet the same customers. The output is tables, rows and a figure.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ def llm_gateway(trace: Trace) -> Scenario:
 
 
 def default_policies() -> list[Policy]:
-    """Return every policy of the table at its defaults; and pull-min(2).
+    """Return every policy of the table at its defaults, and pull-min(2).
 
-    An argument without a default is 2.
+    Arguments without a default are 2.
     """
     names = []
     for entry in POLICIES.values():

@@ -1,4 +1,4 @@
-"""The picture of `brightwell_luczak`."""
+"""The figure of `brightwell_luczak`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The regime of Brightwell and Luczak: load and choices as n grows.
-
-With the limit that holds there.
-"""
+"""The regime of Brightwell and Luczak: load and choices as n grows, and limits."""
 
 from __future__ import annotations
 
@@ -15,9 +12,7 @@ from pull_env.theory.supermarket import equilibrium_length, supermarket_tail
 class Regime:
     """Load 1 - n^-alpha and d = floor(n^beta); k = ceil(alpha / beta).
 
-    Almost all queues have length k there.
-
-    alpha / beta is not whole: there the floor would move k by one.
+    Almost all queues have length k. alpha / beta must not be whole, where the floor would change k by one.
     """
 
     alpha: float

@@ -1,4 +1,4 @@
-"""What the rows of `brightwell_luczak` say: its page, section by section."""
+"""The sections of the page of `brightwell_luczak`, made from its rows."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def ladders(rows: Sequence[Row], starts: Sequence[str]) -> dict[tuple[float, flo
 def ratio(row: Row) -> Estimate:
     """Return the time to the stationary mean over k d^(k-1) log n.
 
-    The time to work off an excess is left out.
+    The time to serve the excess customers is subtracted.
     """
     met, scale = value(row, "time"), row["extra"]["time scale"]
     return from_error((met.mean - row["extra"]["excess"]) / scale, met.error / scale, met.count)
 
 
 def _few(rows: Sequence[Row], row: Row) -> bool:
-    """Tell whether the limit has almost no longer queue at the largest n."""
+    """Return whether the limit has almost no longer queue at the largest n."""
     alike = [other for other in rows if _regime(other) == _regime(row)]
     return _expected(max(alike, key=lambda other: int(other["point"]["n"]))) < FEW
 
@@ -67,7 +67,7 @@ def _regime(row: Row) -> tuple[float, float]:
 
 
 def _expected(row: Row) -> float:
-    """Return how many queues longer than k the limit has among n."""
+    """Return the expected number of queues longer than k in the limit."""
     return float(row["point"]["n"] * row["extra"]["limit longer"])
 
 
@@ -86,7 +86,7 @@ PLACE = ("alpha, beta", "k", "n", "d", "start")
 
 
 def at(row: Row, n: int, start: str) -> bool:
-    """Tell whether a row is of n servers from a start."""
+    """Return whether a row is of n servers and a start."""
     return bool(row["point"]["n"] == n and row["point"]["start"] == start)
 
 
@@ -129,9 +129,9 @@ def _one_length(rows: Sequence[Row]) -> Section:
 
 
 def _rises_in_all(values: Sequence[Estimate]) -> bool | None:
-    """Tell whether the last interval is above the first; None: they overlap.
+    """Return whether the last interval is above the first.
 
-    Also None if there is only one.
+    None: they overlap, or there is only one.
     """
     if len(values) < 2:
         return None
@@ -201,9 +201,9 @@ def _longer_for_now(rows: Sequence[Row]) -> Section:
 
 
 def _first_without(alpha: float, beta: float) -> str:
-    """Return the power of ten from which less than one longer queue is left.
+    """Return the power of ten from which less than one longer queue is expected.
 
-    By the leading term of the limit.
+    This is computed from the leading term of the limit.
     """
     growth = math.ceil(alpha / beta) * beta - alpha
     exponent = next(e for e in range(1, 300) if 10 ** (e * growth) > e * math.log(10))
@@ -254,7 +254,7 @@ def _time(rows: Sequence[Row]) -> Section:
 
 
 def _starts_agree(rows: Sequence[Row]) -> list[bool]:
-    """Tell for each system whether the mean lengths from both starts agree.
+    """Return for each system whether the mean lengths from both starts agree.
 
     They agree if their intervals overlap.
     """

@@ -45,10 +45,10 @@ STEPS = 100  # snapshots on the way to the stationary state
 
 @dataclass(frozen=True)
 class Length:
-    """How long a run is.
+    """The length of a run.
 
     Attributes:
-        path: Time units from when the policy takes over until the stationary state is taken to be reached.
+        path: Time units from the start of the policy until the stationary state is assumed to be reached.
         counted: Time units after that.
         replications: Independent runs.
     """
@@ -116,7 +116,7 @@ def measurements(setup: Setup, sizes: Sizes, large: Large) -> Iterator[Callable[
 
 
 def excess(regime: Regime, n: int, start: str) -> float:
-    """Return in what time the customers above the limit can leave if all servers work."""
+    """Return the time in which all servers can serve the customers above the limit."""
     above = max(STARTS[start] - 1.0, 0.0) * theory(regime, n)["mean"]
     return above / (1.0 - regime.load(n))
 
@@ -175,7 +175,7 @@ def path_customers(scenario: Scenario, length: Length) -> int:
 def replicate(
     scenario: Scenario, regime: Regime, start: str, length: Length, stop: Event, seed: int, replication: int
 ) -> Replication:
-    """Run one replication: random sending, the path of the policy, the window.
+    """Run one replication: random sending, the path, the counted time.
 
     Raises:
         KeyboardInterrupt: `stop` was set.
@@ -222,10 +222,7 @@ def _snapshot(simulator: Simulator, regime: Regime, began: float) -> tuple[float
 
 
 def summarise_lengths(regime: Regime, replications: list[Replication]) -> dict[str, Any]:
-    """Return shares of queues of length k and longer, and the mean length.
-
-    And when the mean was first met.
-    """
+    """Return shares of queues by length, mean length and time to reach the mean."""
     k = regime.length
     some = [float(w.snapshots[:, k + 1 :].any(axis=1).mean()) for w in replications]
     share = [float(w.snapshots[:, k : k + 1].sum(axis=1).mean()) for w in replications]
@@ -248,7 +245,7 @@ def summarise_lengths(regime: Regime, replications: list[Replication]) -> dict[s
 def time_to_mean(path: Floats, mean: float) -> float:
     """Return when customers per server first meet `mean`; infinite if never.
 
-    Long queues come with idle servers, which the policy fills first; so their way starts above `mean` too.
+    Long queues come with idle servers, which the policy fills first; their path starts above `mean` too.
     """
     times, numbers = path[:, 0], path[:, 1]
     side = numbers - mean if numbers[0] > mean else mean - numbers

@@ -1,4 +1,4 @@
-"""The picture of `chen-ye`."""
+"""The figure of `chen_ye`."""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ LEAST = 5e-4  # share of queues down to which tails are compared; rarer ones are
 
 
 def large_systems(rows: Sequence[Row]) -> list[Section]:
-    """Return what is said of large systems."""
+    """Return the sections about large systems."""
     return [_response(rows), _tail(rows)]
 
 
 def _large_setting(rows: Sequence[Row]) -> str:
-    """Say how the rows of large systems were made."""
+    """Return how the rows of large systems were made."""
     selected = select(rows, experiment="large")
     ns = sorted({row["point"]["n"] for row in selected})
     runs = {(row["point"]["n"], min(row["point"]["c"], 2)): row["run"] for row in selected}

@@ -1,4 +1,4 @@
-"""What the rows of `chen-ye` say: its page, section by section."""
+"""The sections of the page of `chen_ye`, made from its rows."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def heavy(rows: Sequence[Row], k: int, c: int) -> list[Row]:
 
 
 def systems(rows: Sequence[Row], least: int) -> list[Key]:
-    """Return K and c of what was measured near load 1, with c from `least`."""
+    """Return K and c of the rows near load 1, with c from `least`."""
     points = [row["point"] for row in select(rows, experiment="heavy")]
     return sorted({(point["K"], point["c"]) for point in points if point["c"] >= least})
 
 
 def limits(rows: Sequence[Row], name: str) -> dict[Key, Estimate]:
-    """Return a measure carried to rho = 1, for every c from 2."""
+    """Return a measure extrapolated to rho = 1, for every c from 2."""
     return {
         (k, c): extrapolate([(row["point"]["load"], None, value(row, name)) for row in heavy(rows, k, c)])
         for k, c in systems(rows, 2)
@@ -60,7 +60,7 @@ def limits(rows: Sequence[Row], name: str) -> dict[Key, Estimate]:
 
 
 def _setting(rows: Sequence[Row]) -> str:
-    """Say how the rows near load 1 were made."""
+    """Return how the rows near load 1 were made."""
     selected = select(rows, experiment="heavy")
     loads = sorted({row["point"]["load"] for row in selected})
     run = selected[-1]["run"]

@@ -1,7 +1,4 @@
-"""Chen and Ye 2012: balanced routing is heavy-traffic optimal for any c >= 2.
-
-And it spreads work evenly over servers.
-"""
+"""Chen and Ye 2012: balanced routing is heavy-traffic optimal for any c >= 2."""
 
 from __future__ import annotations
 
@@ -62,7 +59,7 @@ class Sizes:
 
     Attributes:
         few: Each K.
-        relaxations: By load, relaxation times of the pooled server that are counted, over all replications.
+        relaxations: By load, counted relaxation times of the pooled server, over all replications.
         solved: The highest load at which chains are solved.
         large: By n, customers to count, over all replications.
     """

@@ -1,4 +1,4 @@
-"""The picture of `stolyar`."""
+"""The figure of `stolyar`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _by_routers(axes: Axes, rows: Sequence[Row], system: str, measure: str, titl
 
 
 def _name_unstable(axes: Axes, rows: Sequence[Row]) -> None:
-    """Write which points are not drawn as their queues grow."""
+    """Write which points are unstable and not drawn."""
     names = [f"n = {row['point']['n']}, R = {row['point']['R']}" for row in rows if not row["stable"]]
     if names:
         text = "unstable, not drawn:\n" + "\n".join(names)

@@ -1,4 +1,4 @@
-"""What the rows of `stolyar` say: its page, section by section."""
+"""The sections of the page of `stolyar`, made from its rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIELD_CLOSE = 0.01  # to the mean field
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return the page: the theorem's claim, its speed, and where it stops."""
+    """Return the page: the theorem's claim, the rate of convergence, its limits."""
     return [
         *(_waiting_vanishes(rows, name) for name in SYSTEMS),
         _one_message(rows),
@@ -33,9 +33,9 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 
 
 def select_rows(rows: Sequence[Row], *experiments: str, **wanted: object) -> list[Row]:
-    """Return the rows of some experiments, by R and n.
+    """Return the rows of some experiments, sorted by R and n.
 
-    `name` is the scenario's.
+    Of `wanted`, `name` is the scenario's; the others are coordinates of the point.
     """
     name = wanted.pop("name", None)
     selected = [
@@ -49,7 +49,7 @@ def select_rows(rows: Sequence[Row], *experiments: str, **wanted: object) -> lis
 
 
 def scaled(estimate: Estimate, factor: float, shift: float = 0.0) -> Estimate:
-    """Return the estimate of `shift` + `factor` times what was estimated."""
+    """Return `shift` + `factor` times an estimate."""
     return from_error(shift + factor * estimate.mean, abs(factor) * estimate.error, estimate.count)
 
 
@@ -65,13 +65,13 @@ def routers(rows: Sequence[Row]) -> list[int]:
 
 
 def _cell(row: Row, name: str) -> str:
-    """Return a cell: `-` if unstable; if nothing was seen, in how many customers."""
+    """Return a cell: `-` if unstable; for a count of 0, of how many customers."""
     selected = value(row, name)
     return f"0 of {row['run']['customers']:,}" if selected.mean == 0.0 else plus_minus(selected)
 
 
 def _state(row: Row) -> str:
-    """Say whether the state was stationary or began from an even split."""
+    """Return whether the state was stationary or began from an even split."""
     spans, transient = row["point"]["spans"], row["point"]["experiment"] == "watched"
     if not row["stable"]:
         return "unstable"
@@ -136,7 +136,7 @@ def _waiting_vanishes(rows: Sequence[Row], name: str) -> Section:
 
 
 def small_law(row: Row) -> str:
-    """Return the 1/n law; NaN with one router, or where n is too small."""
+    """Return the 1/n law; empty with one router, or if n is too small."""
     law = row["extra"]["law late"]
     return f"{law:.3g}" if 0.0 < law < LAW_MOST else ""
 
@@ -147,7 +147,7 @@ def _ladder(rows: Sequence[Row], name: str, r: int) -> list[Row]:
 
 
 def _failing(verdicts: dict[int, bool | None]) -> str:
-    """Name the R that fail or decide nothing."""
+    """Name the R whose verdicts are not True."""
     texts = {False: "it rises", None: "undecided"}
     return "".join(f" R = {r}: {texts[v]}." for r, v in verdicts.items() if v is not True)
 
@@ -272,7 +272,7 @@ def _small(rows: Sequence[Row]) -> Section:
 
 
 def _field(row: Row, text: str) -> str:
-    """Return what the mean field says; it is one of the uniform fallback only."""
+    """Return `text` of the mean field, which covers the uniform fallback only."""
     return text if row["policy"]["name"] == "pull" else "-"
 
 

@@ -1,4 +1,4 @@
-"""Stolyar 2017: PULL in large systems: no waiting, one message per customer."""
+"""Stolyar 2017: PULL in large systems, no waiting, one message per customer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HALVES = {  # rate and buffer of either half of the servers, and the load
     "unlimited, load 0.8": (((1.0, None), (2.0, None)), 0.8),
 }
 WARMUP_TIMES = 200  # service times of the slowest servers, after which queues are forgotten
-FAR = 1e6  # servers per router at which the mean field has reached its limit, to five digits
+FAR = 1e6  # servers per router at which the mean field equals its limit to five digits
 
 
 def system(name: str, n: int, routers: int) -> Scenario:
@@ -58,13 +58,13 @@ def equal_servers(load: float, n: int, routers: int) -> Scenario:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large and how long.
+    """Sizes of systems and lengths of runs.
 
     Attributes:
         customers: Counted at a point, at least.
-        settled: n of the stationary points.
-        watched: n and R of the larger ones.
-        watched_customers: Counted there.
+        stationary: n of the stationary points.
+        transient: n and R of the larger ones.
+        transient_customers: Counted there.
         fallback: n of the points with a fallback by rate.
         law: Load, largest n and R of the points of the 1/n law, and relaxation times to count there.
         growing: n where R grows with n.
@@ -74,7 +74,7 @@ class Sizes:
     customers: int
     stationary: tuple[int, ...]
     transient: tuple[tuple[int, int], ...]
-    watched_customers: int
+    transient_customers: int
     fallback: tuple[int, ...]
     law: tuple[tuple[float, int, int, int], ...]
     growing: tuple[int, ...]
@@ -85,7 +85,7 @@ QUICK = Sizes(
     customers=1_000_000,
     stationary=(50, 200, 1000, 3000),
     transient=((100_000, 10),),
-    watched_customers=5_000_000,
+    transient_customers=5_000_000,
     fallback=(100,),
     law=((0.7, 500, 2, 1500), (0.9, 1500, 10, 1500)),
     growing=(100, 1000),
@@ -95,7 +95,7 @@ FULL = Sizes(
     customers=4_000_000,
     stationary=(50, 100, 300, 1000, 3000, 10_000),
     transient=tuple(product((100_000, 1_000_000), (1, 2, 5, 10))),
-    watched_customers=5_000_000,
+    transient_customers=5_000_000,
     fallback=(50, 100, 300),
     law=(  # 1500 would leave an interval of 10 % at R = 2; their number limits n
         (0.5, 480, 2, 4500),
@@ -121,7 +121,7 @@ def measurements(setup: Setup, sizes: Sizes) -> Iterator[Callable[[], Row]]:
         for n, routers in product(sizes.stationary, (1, 2, 5, 10)):
             yield partial(stationary, setup, "size", system(name, n, routers), sizes.customers, 30)
         for n, routers in sizes.transient:
-            yield partial(transient, setup, system(name, n, routers), sizes.watched_customers)
+            yield partial(transient, setup, system(name, n, routers), sizes.transient_customers)
     for n in sizes.fallback:
         yield partial(
             stationary, setup, "fallback", system("unlimited", n, 10), sizes.customers, 30, "pull-weighted"
@@ -144,10 +144,9 @@ def stationary(
 ) -> Row:
     """Measure the stationary state, over enough relaxation times of the split.
 
-    At least `customers` customers and `spans` relaxation times.
-
-    The warm-up is five such times (unless R grows with n, where each router soon forgets) and `WARMUP_TIMES`
-    service times of the slowest servers.
+    At least `customers` customers and `spans` relaxation times are counted. The warm-up is five relaxation
+    times (none if R grows with n, where routers relax fast) and `WARMUP_TIMES` service times of the slowest
+    servers.
     """
     split = split_relaxation(scenario) * scenario.total_arrival_rate if scenario.routers > 1 else 0.0
     warmup = math.ceil(service_times(scenario, WARMUP_TIMES) + (5 * split if spans else 0.0))
@@ -178,7 +177,7 @@ def point(
     replications: int,
     spans: float | None,
 ) -> Row:
-    """Simulate, and return the row with what theory says of the point."""
+    """Simulate a point; return its row with the values of theory."""
     policy = make(name)
     result = simulate(
         scenario,
@@ -222,7 +221,7 @@ def theory(scenario: Scenario) -> dict[str, float]:
     limits["law late"] = late_share(far) * FAR * (routers - 1) / n
     try:
         limit = pull_many_routers(pools, load, n / routers)
-    except ValueError:  # the slowest servers saturate
+    except ValueError:  # the slowest servers are overloaded
         return limits
     limits |= {"field q0": limit.q0, "field response": limit.response, "field late": late_share(limit)}
     return limits | {"field p_wait": limit.p_wait, "field p_block": limit.p_block}

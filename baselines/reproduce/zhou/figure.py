@@ -1,4 +1,4 @@
-"""The picture of `zhou`."""
+"""The figure of `zhou`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rows of `zhou` say: its page, section by section."""
+"""The sections of the page of `zhou`, made from its rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 def layer_limit(servers: int, threshold: int) -> float:
     """Return the limit of (1 - rho) E[N] at a constant threshold.
 
-    Derived here; that of JIQ is the paper's.
+    The limit of JIQ, r = 1, is the paper's; the others are derived here.
 
     While queue i is below r and the others are long, it gets all n customers per service time: it holds k < r
     in proportion to n^k. So of b = 1 + n + ... + n^(r-1) time units in which the others miss their arrivals
@@ -61,7 +61,7 @@ def sizes(rows: Sequence[Row]) -> list[int]:
 
 
 def limits(rows: Sequence[Row], rules: Sequence[str]) -> dict[Key, Estimate]:
-    """Return (1 - rho) E[N] of rules at each n, carried to rho = 1."""
+    """Return (1 - rho) E[N] of rules at each n, extrapolated to rho = 1."""
     fits = {}
     for n in sizes(rows):
         for rule in rules:
@@ -75,7 +75,7 @@ def limits(rows: Sequence[Row], rules: Sequence[str]) -> dict[Key, Estimate]:
 
 
 def _setting(rows: Sequence[Row]) -> str:
-    """Say how the rows were made."""
+    """Return how the rows were made."""
     loads = sorted({row["point"]["load"] for row in rows})
     last = select(rows, load=loads[-1])[0]["run"]
     return (
@@ -158,7 +158,7 @@ def _idle_queue(rows: Sequence[Row]) -> Section:
 
 
 def _strictly_between(mine: Estimate, n: int, level: float) -> bool | None:
-    """Tell whether an interval lies between 1 and n; None: it crosses one of them."""
+    """Return whether an interval is between 1 and n; None: it crosses an end."""
     low, high = mine.interval(level)
     return True if low > 1 and high < n else False if high < 1 or low > n else None
 

@@ -37,8 +37,8 @@ class Rule:
     """A policy for each load.
 
     Attributes:
-        threshold: r, given x = 1 / (1 - rho), which is about E[N]; None: not a policy with a threshold.
-        highest: The highest load that is measured.
+        threshold: r, given x = 1 / (1 - rho), which is about E[N]; None: a policy without threshold.
+        highest: The highest load measured.
         independent: Whether queues are nearly independent, so that they relax n times slower than a pooled
             server.
     """
@@ -68,7 +68,7 @@ class Sizes:
 
     Attributes:
         servers: Each n.
-        relaxations: By load, relaxation times of the pooled server that are counted, over all replications.
+        relaxations: By load, counted relaxation times of the pooled server, over all replications.
         solved: The highest load at which chains are solved.
     """
 
@@ -100,7 +100,7 @@ def measurements(setup: Setup, sizes: Sizes) -> Iterator[Callable[[], Row]]:
 def threshold(rule: str, load: float) -> int | None:
     """Return r of a rule at a load."""
     of = RULES[rule].threshold
-    return None if of is None else of(round(1.0 / (1.0 - load), 9))  # whole numbers must be whole
+    return None if of is None else of(round(1.0 / (1.0 - load), 9))  # against rounding errors before ceil
 
 
 def policy_name(rule: str, load: float) -> str:
