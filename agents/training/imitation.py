@@ -111,7 +111,7 @@ def discounted(
 ) -> npt.NDArray[np.float64]:
     """Return discounted sums of rewards from each step on, (steps, envs).
 
-    Rewards after the end of an episode, or of the steps, are taken to be the mean reward, for ever.
+    Rewards after the end of an episode, or of the steps, are taken to be the mean reward.
     """
     beyond = rewards.mean() / max(1.0 - gamma, 1e-6)
     returns, following = np.empty(rewards.shape), np.full(rewards.shape[1], beyond)

@@ -64,7 +64,7 @@ def film(args: Args) -> list[Pixels]:
 
 
 def save(frames: Sequence[Pixels], path: Path) -> None:
-    """Write the frames as a GIF that runs for ever, at the speed of the env."""
+    """Write the frames as an endless GIF, at the speed of the env."""
     first, *others = [Image.fromarray(frame).quantize(COLOURS, dither=Image.Dither.NONE) for frame in frames]
     path.parent.mkdir(parents=True, exist_ok=True)
     duration = 1000 // PolicyEnv.metadata["render_fps"]  # milliseconds
