@@ -181,10 +181,7 @@ def _print_result(scenario: Scenario, policy: Policy, result: Result) -> None:
         out.print(f"Unstable: {growth_line(scenario, result.growth)}; no mean is claimed.", style="red")
         advised = warmup_customers(scenario, policy)
         if result.warmup < advised and scenario.replay is None:
-            out.print(
-                f"Or the warm-up is too short: {advised:,} customers are advised.",
-                style="red",
-            )
+            out.print(f"Or the warm-up is too short: {advised:,} customers are advised.", style="red")
         return
     table = Table("measure", box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("mean", "95 % interval", "theory"):

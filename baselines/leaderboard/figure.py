@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, Symmetrica
 from baselines.leaderboard.report import Board
 from pull_env.policy.policy import Policy
 from pull_env.reporting.describe import TRACE_NOTE
+from pull_env.reporting.run_folder import save_figure
 from pull_env.simulation.results import Result
 from pull_env.simulation.statistics import Estimate, Floats
 
@@ -66,12 +66,7 @@ def draw(boards: Sequence[Board], folder: Path, name: str = "wait-messages") -> 
     for axes, board in zip(panels, boards, strict=False):
         _place_labels(axes, board.select(stable=True))
     folder.mkdir(parents=True, exist_ok=True)
-    png, svg = folder / f"{name}.png", folder / f"{name}.svg"
-    figure.savefig(png)
-    # Equal figures give equal files, and text stays text: outlines take ten times the space.
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure.savefig(svg, metadata={"Date": None})
-    return png, svg
+    return save_figure(figure, folder / name)
 
 
 def information(policy: Policy) -> str:

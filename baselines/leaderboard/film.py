@@ -1,7 +1,4 @@
-"""The README's film: routers at work, one customer a frame.
-
-python -m baselines.leaderboard.film
-"""
+"""`python -m baselines.leaderboard.film`: the README's film, a frame per customer."""
 
 from __future__ import annotations
 

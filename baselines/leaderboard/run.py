@@ -1,7 +1,4 @@
-"""`python -m baselines.leaderboard`: all policies on all scenarios.
-
-All policies meet the same customers. The output is tables, rows and a figure.
-"""
+"""`python -m baselines.leaderboard`: all policies on all scenarios, as tables."""
 
 from __future__ import annotations
 

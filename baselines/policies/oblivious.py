@@ -10,10 +10,7 @@ from pull_env.policy.policy import Cycle, Policy, Send
     "random", rule="a server uniformly at random", messages="0", reference="Bernoulli splitting; folklore"
 )
 def random() -> Policy:
-    """Declare uniform random routing.
-
-    It is unstable once Lambda / n exceeds the slowest rate.
-    """
+    """Declare uniform random routing; unstable once Lambda / n exceeds a rate."""
     return Policy("random", (Send(weights="uniform"),))
 
 

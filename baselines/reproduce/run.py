@@ -15,7 +15,7 @@ from tyro.conf import Positional, arg
 from pull_env.reporting.console import command_line, console, exit_status
 from pull_env.reporting.flags import Seed, Switch, Workers
 from pull_env.reporting.rows import checkout, read_rows, write_rows
-from pull_env.reporting.run_folder import replacing, write_text
+from pull_env.reporting.run_folder import replacing, save_figure, write_text
 from pull_env.simulation.progress import progress_bar
 from pull_env.simulation.simulate import check_run
 
@@ -102,21 +102,15 @@ def publish(study: Study, folder: Path) -> list[Path]:
     Raises:
         ValueError: There are no rows, or they cannot be read.
     """
-    import matplotlib  # takes half a second
-
     from baselines.reproduce.common.page import page
 
     rows = read_rows(folder / f"{study.name}.jsonl")
     if not rows:
         raise ValueError(f"{folder / study.name}.jsonl holds no rows")
     text, figure = page(study, rows), study.figure(rows)
-    files = [folder / f"{study.name}.{ending}" for ending in ("md", "png", "svg")]
-    write_text(files[0], text)
-    figure.savefig(files[1])
-    # Equal figures give equal files, and text stays text: outlines take ten times the space.
-    with matplotlib.rc_context({"svg.hashsalt": study.name, "svg.fonttype": "none"}):
-        figure.savefig(files[2], metadata={"Date": None})
-    return files
+    markdown = folder / f"{study.name}.md"
+    write_text(markdown, text)
+    return [markdown, *save_figure(figure, folder / study.name)]
 
 
 def reproduce(args: Args, command: str) -> int:

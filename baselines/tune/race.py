@@ -153,10 +153,7 @@ def drop_partial_line(path: Path) -> bool:
 
 
 def race(log: Log, report: Report) -> list[Policy]:
-    """Return the finalists, the cheapest of the last rung first.
-
-    `report` counts the candidates.
-    """
+    """Return the finalists, the cheapest of the last rung first."""
     scenario, plan = log.scenario, log.plan
     best: dict[int, Estimate] = {}  # by rung
     finished: dict[Policy, float] = {}

@@ -1,7 +1,4 @@
-"""`python -m baselines.tune`: the best hand-made policy for a scenario.
-
-Written as TOML; it is what a learned router must beat.
-"""
+"""`python -m baselines.tune`: the best hand-made policy for a scenario, as TOML."""
 
 from __future__ import annotations
 

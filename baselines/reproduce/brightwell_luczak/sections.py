@@ -201,10 +201,7 @@ def _longer_for_now(rows: Sequence[Row]) -> Section:
 
 
 def _first_without(alpha: float, beta: float) -> str:
-    """Return the power of ten from which less than one longer queue is expected.
-
-    This is computed from the leading term of the limit.
-    """
+    """Return the power of ten above which n has less than one longer queue."""
     growth = math.ceil(alpha / beta) * beta - alpha
     exponent = next(e for e in range(1, 300) if 10 ** (e * growth) > e * math.log(10))
     return f"10^{exponent}"
@@ -254,10 +251,7 @@ def _time(rows: Sequence[Row]) -> Section:
 
 
 def _starts_agree(rows: Sequence[Row]) -> list[bool]:
-    """Return for each system whether the mean lengths from both starts agree.
-
-    They agree if their intervals overlap.
-    """
+    """Return for each system whether intervals from both starts overlap."""
     by_system: dict[tuple[float, ...], list[Estimate]] = {}
     for row in rows:
         if row["point"]["start"] in ("empty", "long queues"):

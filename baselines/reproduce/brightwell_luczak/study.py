@@ -100,10 +100,7 @@ def tasks(setup: Setup) -> Iterator[Callable[[], Row]]:
 
 
 def measurements(setup: Setup, sizes: Sizes, large: Large) -> Iterator[Callable[[], Row]]:
-    """Yield measurements from an empty system and from long queues.
-
-    Large systems start near the limit, as the page says.
-    """
+    """Yield measurements from an empty system, long queues, or near the limit."""
     for regime, several, part in sizes:
         for n, start in product(several, FAR):
             path = part * regime.time_scale(n)

@@ -14,7 +14,7 @@ from baselines.reproduce.common.heavy_traffic import (
     REPLICATIONS,
     SNAPSHOTS,
     TOLERANCE,
-    contains,
+    exact_section,
     extrapolate,
     is_one,
     joint_level,
@@ -89,29 +89,13 @@ def _by_load(
 
 
 def _exact(rows: Sequence[Row]) -> Section:
-    """Compare with what is known exactly."""
-    selected = [row for row in select(rows, experiment="heavy") if row["extra"]["exact"] is not None]
-    level = joint_level(len(selected))
-    agree = [contains(value(row, "scaled"), row["extra"]["exact"], level) for row in selected]
-    table = [
-        (
-            *(str(row["point"][name]) for name in ("K", "c", "load")),
-            plus_minus(value(row, "scaled")),
-            f"{row['extra']['exact']:.6f}",
-        )
-        for row in selected
-    ]
-    return Section(
-        "Where E[N] is known exactly",
+    """Compare with exact values."""
+    return exact_section(
+        select(rows, experiment="heavy"),
+        {"K": "K", "c": "c", "load": "load"},
         "c = 1 makes K queues M/M/1 of load rho: (1 - rho) E[N] = K rho. At K = 2 the Markov chain can be "
         "solved, as far as its states allow.",
         _setting(rows),
-        ("K", "c", "load", "(1 - rho) E[N]", "exact"),
-        table,
-        all_hold(agree),
-        f"Criterion: the intervals, of {level:.3%} each so that they hold jointly at 95 %, hold the exact "
-        f"values: {agree.count(True)} of {len(agree)} do, {agree.count(False)} do not, {agree.count(None)} "
-        "are not claimed.",
     )
 
 

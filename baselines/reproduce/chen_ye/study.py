@@ -39,11 +39,7 @@ ABOUT = (
     "for every c from 2 on, and that the work is then spread evenly. c = 1 gives K independent M/M/1 queues, "
     "with K times as many customers."
 )
-HEAVY = {
-    2: (Pool(1, 1.0), Pool(1, 2.0)),
-    4: (Pool(2, 0.5), Pool(2, 1.5)),
-    10: (Pool(5, 0.5), Pool(5, 1.5)),
-}
+HEAVY = {2: (Pool(1, 1.0), Pool(1, 2.0)), 4: (Pool(2, 0.5), Pool(2, 1.5)), 10: (Pool(5, 0.5), Pool(5, 1.5))}
 CHOICES = (1, 2, 3, 5)
 HIGHEST_BLIND = 0.995  # load of c = 1: its slow servers relax up to 20 times slower than a pooled one
 LARGE_LOAD = 0.8
@@ -71,10 +67,7 @@ class Sizes:
 
 
 QUICK = Sizes(
-    (2, 4),
-    {0.8: 600, 0.9: 600, 0.95: 1000, 0.98: 600, 0.99: 200},
-    0.9,
-    {100: 1_000_000, 2000: 3_000_000},
+    (2, 4), {0.8: 600, 0.9: 600, 0.95: 1000, 0.98: 600, 0.99: 200}, 0.9, {100: 1_000_000, 2000: 3_000_000}
 )
 FULL = Sizes(
     (2, 10),

@@ -1,7 +1,4 @@
-"""What the figures share: marks, points with error bars, panels.
-
-Marks can be told apart without colour.
-"""
+"""Shared by the figures: panels, points with error bars, marks beyond colour."""
 
 from __future__ import annotations
 

@@ -1,12 +1,9 @@
-"""(1 - rho) E[N] as rho -> 1, extrapolated to the limit.
-
-Measured against a pooled server on the same seed.
-"""
+"""(1 - rho) E[N], measured against a pooled server and extrapolated to rho = 1."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,7 +12,9 @@ import numpy as np
 from scipy import stats
 
 from baselines.policies.registry import make
-from baselines.reproduce.common.study import Row
+from baselines.reproduce.common.criteria import all_hold
+from baselines.reproduce.common.study import Row, Section, value
+from pull_env.reporting.describe import plus_minus
 from pull_env.scenario.scenario import Pool, Scenario
 from pull_env.simulation.results import Result
 from pull_env.simulation.simulate import BATCHES, simulate
@@ -77,10 +76,7 @@ def run_at(load: float, seed: int, relaxations: float, warmup: float, workers: i
 
 
 def relaxation(load: float) -> float:
-    """Return the arrivals in a relaxation time of M/M/1.
-
-    It is 1 / (mu (1 - sqrt rho)^2).
-    """
+    """Return the arrivals in a relaxation time of M/M/1, 1 / (mu (1 - sqrt rho)^2)."""
     return load / (1.0 - math.sqrt(load)) ** 2
 
 
@@ -99,10 +95,7 @@ def measure(scenario: Scenario, policy: str, run: Run) -> Result:
 
 @cache
 def pooled_server(run: Run) -> Estimate:
-    """Return the measured E[N] of the pooled server.
-
-    One serves all n, as a rate is only a unit of time.
-    """
+    """Return the measured E[N] of the pooled server; it is the same for all n."""
     return measure(Scenario((Pool(1),), load=run.load), "random", run).mean_number
 
 
@@ -132,8 +125,38 @@ def contains(value: Estimate, target: float, level: float) -> bool | None:
     return low <= target <= high if math.isfinite(value.mean) else None
 
 
+def exact_section(rows: Sequence[Row], columns: Mapping[str, str], claim: str, setting: str) -> Section:
+    """Return the section that compares (1 - rho) E[N] with exact values.
+
+    Args:
+        rows: Those without an exact value are left out.
+        columns: Coordinates of the points, by heading.
+        claim: What is known exactly.
+        setting: How the rows were made.
+    """
+    known = [(row["point"], value(row, "scaled"), row["extra"]["exact"]) for row in rows]
+    known = [(point, measured, exact) for point, measured, exact in known if exact is not None]
+    level = joint_level(len(known))
+    agree = [contains(measured, exact, level) for _, measured, exact in known]
+    table = [
+        (*(str(point[name]) for name in columns.values()), plus_minus(measured), f"{exact:.6f}")
+        for point, measured, exact in known
+    ]
+    return Section(
+        "Where E[N] is known exactly",
+        claim,
+        setting,
+        (*columns, "(1 - rho) E[N]", "exact"),
+        table,
+        all_hold(agree),
+        f"Criterion: the intervals, of {level:.3%} each so that they hold jointly at 95 %, hold the exact "
+        f"values: {agree.count(True)} of {len(agree)} do, {agree.count(False)} do not, {agree.count(None)} "
+        "are not claimed.",
+    )
+
+
 def is_one(value: Estimate, level: float) -> bool | None:
-    """Tell whether a limit of (1 - rho) E[N] is 1, up to TOLERANCE.
+    """Return whether a limit of (1 - rho) E[N] is 1, up to TOLERANCE.
 
     None: the interval is wider, or below 1, which no policy reaches, so that the curve does not fit.
     """
@@ -144,9 +167,9 @@ def is_one(value: Estimate, level: float) -> bool | None:
 
 
 def extrapolate(points: Sequence[Point]) -> Estimate:
-    """Return (1 - rho) E[N], or another measure, carried to rho = 1; see FIT.
+    """Return (1 - rho) E[N], or another measure, extrapolated to rho = 1; see FIT.
 
-    Where the curve is refused by the four highest loads, or a value is not claimed, nothing is claimed.
+    NaN if the curve does not fit even the four highest loads, or a value is NaN.
     """
     if not all(math.isfinite(value.error) and value.error > 0.0 for _, _, value in points):
         return nan_estimate(REPLICATIONS)

@@ -114,10 +114,7 @@ def read_estimate(content: Mapping[str, Any]) -> Estimate:
 
 
 def value(row: Row, name: str) -> Estimate:
-    """Return a measure of a row by name.
-
-    A name of `extra`, of `measures`, or a kind of messages.
-    """
+    """Return an entry of `extra` or `measures`, or a kind of messages, by name."""
     if name in row["extra"]:
         return read_estimate(row["extra"][name])
     measures = row["measures"]

@@ -12,6 +12,7 @@ from baselines.reproduce.common.heavy_traffic import (
     REPLICATIONS,
     TOLERANCE,
     contains,
+    exact_section,
     extrapolate,
     is_one,
     joint_level,
@@ -89,35 +90,13 @@ def _setting(rows: Sequence[Row]) -> str:
 
 
 def _exact(rows: Sequence[Row]) -> Section:
-    """Compare with what is known exactly."""
-    known = [
-        (row, value(row, "scaled"), row["extra"]["exact"])
-        for row in rows
-        if row["extra"]["exact"] is not None
-    ]
-    level = joint_level(len(known))
-    agree = [contains(mine, theory, level) for _, mine, theory in known]
-    table = [
-        (
-            str(row["point"]["n"]),
-            row["point"]["rule"],
-            f"{row['point']['load']:g}",
-            plus_minus(mine),
-            f"{theory:.6f}",
-        )
-        for row, mine, theory in known
-    ]
-    return Section(
-        "Where E[N] is known exactly",
+    """Compare with exact values."""
+    return exact_section(
+        rows,
+        {"n": "n", "policy": "rule", "load": "load"},
         "At n = 2 JIQ has E[N] = 2 rho (1 + rho) / ((1 - rho) (1 + 2 rho)), and the Markov chain of the "
         "others can be solved as far as its states allow; random routing makes n queues M/M/1.",
         _setting(rows),
-        ("n", "policy", "load", "(1 - rho) E[N]", "exact"),
-        table,
-        all_hold(agree),
-        f"Criterion: the intervals, of {level:.3%} each so that they hold jointly at 95 %, hold the exact "
-        f"values: {agree.count(True)} of {len(agree)} do, {agree.count(False)} do not, {agree.count(None)} "
-        "are not claimed.",
     )
 
 
