@@ -2,7 +2,7 @@
 
     python tests/benchmarks/ppo.py
 
-What the envs do by themselves, `python -m pull_env bench` tells.
+`python -m pull_env bench` measures the envs by themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Timed(VecRouter):
     spent = 0.0
 
     def step_wait(self):
-        """Step, and look at the clock."""
+        """Step, and add the time."""
         start = time.perf_counter()
         answer = super().step_wait()
         self.spent += time.perf_counter() - start
@@ -31,7 +31,7 @@ class Timed(VecRouter):
 
 
 def main() -> None:
-    """Learn, and print the share."""
+    """Train, and print the share."""
     torch.set_num_threads(1)
     envs = Timed("two-speeds", n_envs=ENVS, seed=0, workers=1)
     model = PPO("MlpPolicy", envs, n_steps=STEPS, batch_size=2048, seed=0, device="cpu")

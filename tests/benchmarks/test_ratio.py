@@ -2,7 +2,7 @@
 
 Times alone say as much of the machine as of the kernels; their ratio says more of the kernels. The loop does what an
 event of a simulation does, always the same amount: a random number by xoshiro256++, a load whose address the last one
-gave, a branch that nobody can predict, and a store.
+gave, an unpredictable branch, and a store.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pull_env import Pool, Scenario
 from pull_env.simulation.kernel_data.step_records import encode
 from pull_env.simulation.simulator import Simulator
 
-MEASURED = 8.2  # a customer in steps of the loop: the middle of ten runs of this test
+MEASURED = 8.2  # a customer in steps of the loop: median of ten runs of this test
 BOUND = 1.3 * MEASURED
 
 CUSTOMERS, STEPS = 10_000, 100_000  # about a millisecond each: short enough to be undisturbed now and then
@@ -67,7 +67,7 @@ def reference():
 
 
 def simulation():
-    """Return a call that places `CUSTOMERS` customers by `pull` on 100 servers and 10 routers, warm."""
+    """Return a call that simulates `CUSTOMERS` customers of `pull` on 100 servers and 10 routers, warm."""
     scenario = Scenario((Pool(50, 1.25), Pool(50, 0.75)), routers=10, load=0.8)
     policy = baselines.make("pull")
     simulator, chain = Simulator(scenario, policy.steps, policy.announce), encode(policy.steps, scenario)
@@ -83,7 +83,7 @@ def seconds(call):
 
 
 def ratio():
-    """Return what a customer takes, in steps of the loop: least times, which no other process lengthened."""
+    """Return the time of a customer in steps of the loop: least times, undisturbed by other processes."""
     ours, fixed = simulation(), reference()
     fixed()  # compiles
     times = np.array([(seconds(ours), seconds(fixed)) for _ in range(ROUNDS)])
@@ -92,8 +92,8 @@ def ratio():
 
 
 def test_a_customer_takes_no_longer_than_before():
-    found = ratio()
-    assert found <= BOUND, f"a customer takes {found:.1f} steps of the loop, and took {MEASURED:.1f}"
+    measured = ratio()
+    assert measured <= BOUND, f"a customer takes {measured:.1f} steps of the loop, was {MEASURED:.1f}"
 
 
 if __name__ == "__main__":

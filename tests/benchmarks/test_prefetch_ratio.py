@@ -1,6 +1,6 @@
-"""The guard of large systems: a run that looks ahead against one that does not, in one process and in turns.
+"""The guard of large systems: a run with prefetching against one without, in one process and in turns.
 
-Where what is fetched is not what is needed, both take the same time.
+If the wrong memory is prefetched, both take the same time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SERVERS, CUSTOMERS, ROUNDS = 1_000_000, 10_000, 60
 
 
 def simulation(name):
-    """Return a call that places `CUSTOMERS` customers by a policy on a million servers, some of them busy."""
+    """Return a call that simulates `CUSTOMERS` customers of a policy on a million servers, some of them busy."""
     scenario = Scenario((Pool(SERVERS // 2, 1.25), Pool(SERVERS // 2, 0.75)), routers=10, load=0.9)
     policy = baselines.make(name)
     simulator, chain = Simulator(scenario, policy.steps, policy.announce), encode(policy.steps, scenario)
@@ -32,20 +32,20 @@ def simulation(name):
 
 
 def ratio(name):
-    """Return the time of a run that looks ahead, over that of one that does not: least times."""
-    ahead = simulation(name)
+    """Return the time of a run with prefetching, over that of one without: least times."""
+    prefetching = simulation(name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(system, "LARGE", SERVERS + 1)
         plain = simulation(name)
-    times = np.array([(seconds(ahead), seconds(plain)) for _ in range(ROUNDS)])
-    looking, waiting = times.min(axis=0)
-    return looking / waiting
+    times = np.array([(seconds(prefetching), seconds(plain)) for _ in range(ROUNDS)])
+    fast, slow = times.min(axis=0)
+    return fast / slow
 
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_a_large_system_does_not_wait_for_its_memory(name):
-    found = ratio(name)
-    assert found <= BOUND, f"a customer of {name} takes {found:.2f} of the time, and took {MEASURED[name]}"
+    measured = ratio(name)
+    assert measured <= BOUND, f"a customer of {name} takes {measured:.2f} of the time, was {MEASURED[name]}"
 
 
 if __name__ == "__main__":
