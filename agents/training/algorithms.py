@@ -17,6 +17,7 @@ import numpy as np
 from agents.training.action_set import ActionSet
 from pull_env.reporting.run_folder import CONFIGURATION, replacing
 from pull_env.scenario.scenario import Scenario
+from pull_env.scenario.validation import check_argument
 
 Algorithm = Literal["ppo", "maskable-ppo", "dqn", "qr-dqn"]
 ACTOR_CRITIC: tuple[Algorithm, ...] = ("ppo", "maskable-ppo")
@@ -121,7 +122,7 @@ def load(path: Path) -> tuple[Any, dict[str, Any], Path]:
     """
     folder, model = (path.parent, path) if path.suffix == ".zip" else (path, path / MODEL)
     if not model.is_file() or not (folder / CONFIGURATION).is_file():
-        raise ValueError(f"model is '{path}': it must be a folder with {MODEL} and {CONFIGURATION}")
+        raise check_argument.refusal("model", str(path), f"a folder with {MODEL} and {CONFIGURATION}")
     configuration = read_configuration(folder)
     try:
         return learner(configuration["algo"]).load(model, device="cpu"), configuration, folder

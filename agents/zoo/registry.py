@@ -103,7 +103,7 @@ def shelve(run: Path, name: str) -> Path:
     """
     folder = TRAINED / name
     if not (run / CONFIGURATION).is_file() or not (run / POLICY).is_file():
-        raise ValueError(f"run is '{run}': it must be the folder of a run that has ended")
+        raise check_argument.refusal("run", str(run), "the folder of a run that has ended")
     if (folder / TRAINING).exists():
         raise ValueError(f"name is {name!r}: {folder} is there already, and results are never overwritten")
     training = training_of(run)

@@ -122,7 +122,7 @@ def _number(value: Any, argument: inspect.Parameter, base: str) -> float:
 def _parse(text: str) -> tuple[str, dict[Any, Any]]:
     """Split `name(2, d=3)` into the name and its arguments, by position or by name."""
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"policy is {text!r}: it must be a name such as 'power-of-d(2)'")
+        raise check_argument.refusal("policy", text, "a name such as 'power-of-d(2)'")
     base, bracket, rest = text.strip().partition("(")
     if not bracket:
         return base, {}

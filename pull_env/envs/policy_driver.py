@@ -14,6 +14,7 @@ from pull_env.envs.router import RouterEnv, compiled_step
 from pull_env.kernels.state import KEEP_MEMORY
 from pull_env.policy.policy import Policy, PolicyError, Recall, Send, Step, Take
 from pull_env.scenario.scenario import ScenarioLike, as_scenario
+from pull_env.scenario.validation import check_argument
 from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from pull_env.simulation.kernel_data.step_records import encode, required_flags
 from pull_env.simulation.kernel_data.view import local_size, pool_entries
@@ -268,5 +269,5 @@ def _router_env(env: gym.Env[Any, Any]) -> RouterEnv:
         ValueError: There is none.
     """
     if not isinstance(env.unwrapped, RouterEnv):
-        raise ValueError(f"env is {env}: it must be a RouterEnv, or wrappers around one")
+        raise check_argument.refusal("env", env, "a RouterEnv, or wrappers around one")
     return env.unwrapped

@@ -291,7 +291,7 @@ def _mode(value: AutoresetMode | str) -> AutoresetMode:
         if value in (mode, mode.value, mode.name):
             return mode
     allowed = " or ".join(repr(mode.value) for mode in AutoresetMode)
-    raise ValueError(f"autoreset_mode is {value!r}: it must be {allowed}")
+    raise check_argument.refusal("autoreset_mode", value, allowed)
 
 
 def _seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | None]:

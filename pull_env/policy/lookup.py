@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pull_env.policy.policy import Policy, PolicyError, load_policy
+from pull_env.policy.steps import check_policy
 from pull_env.scenario.scenario import Scenario
 
 PolicyLike = Policy | str | os.PathLike[str] | Mapping[str, Any]
@@ -33,10 +34,8 @@ def as_policy(source: PolicyLike, scenario: Scenario | None = None) -> Policy:
     if isinstance(source, Mapping):
         return Policy.from_dict(source)
     if not isinstance(source, str | os.PathLike):
-        raise PolicyError(
-            f"policy is {source!r}: it must be a Policy, a name such as 'balanced(2)', 'tuned', a path to a "
-            "TOML file, or a mapping"
-        )
+        allowed = "a Policy, a name such as 'balanced(2)', 'tuned', a path to a TOML file, or a mapping"
+        raise check_policy.refusal("policy", source, allowed)
     path = Path(source)
     if path.suffix == ".toml" or len(path.parts) > 1 or path.is_file():
         return load_policy(path)

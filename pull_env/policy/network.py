@@ -138,7 +138,7 @@ def read_network(content: Any, folder: Path) -> Network:
     content = check.known_keys("network", content, ("weights", "sha256", *options))
     name = content.get("weights")
     if not isinstance(name, str) or not name or name != Path(name).name:
-        raise PolicyError(f"network.weights is {name!r}: it must be the name of a file beside the policy's")
+        raise check.refusal("network.weights", name, "the name of a file beside the policy's")
     values = {key: content[key] for key in options if key in content}
     network = Network(tuple(_read_layers(folder / name)), **values)
     if content.get("sha256", network.digest) != network.digest:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pull_env.scenario.columns import Column, file_version, read_table
 from pull_env.scenario.scenario import Scenario, ScenarioError, Trace
+from pull_env.scenario.validation import check_scenario
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,7 +54,7 @@ def scaled_trace(scenario: Scenario) -> RecordedArrivals:
         ScenarioError: If the scenario has no trace, or `read_trace` refuses it.
     """
     if not isinstance(scenario.arrivals, Trace):
-        raise ScenarioError(f"arrivals is {scenario.arrivals!r}: it must be a Trace")
+        raise check_scenario.refusal("arrivals", scenario.arrivals, "a Trace")
     gaps, sizes = read_trace(scenario.arrivals)
     mean_gap = gaps.sum() / (len(gaps) - 1)
     return _read_only(gaps / (mean_gap * scenario.total_arrival_rate), sizes / sizes.mean())
