@@ -49,7 +49,7 @@ _YEARS = np.array(["1900", "2200"], "datetime64[Y]")
 
 
 class Column(NamedTuple):
-    """One column of a file, with what an error message needs to name a place in it."""
+    """A column of a file, with what error messages need to name a row."""
 
     path: str
     name: str
@@ -97,8 +97,8 @@ def read_table(path: str, names: tuple[str, ...], skip: bool = False) -> Table:
     """Return the columns `names` of a file.
 
     Args:
-        path: An absolute one.
-        names: Of the columns.
+        path: Absolute path of the file.
+        names: Names of the columns.
         skip: Whether to leave out rows with another number of values than the header, instead of an error.
 
     Raises:
@@ -158,7 +158,7 @@ def _positive_numbers(path: str, name: str, _version: tuple[int, int]) -> npt.ND
     values = column.numbers()
     column.refuse(~((values > 0.0) & np.isfinite(values)), "a positive finite number")
     if not values.size:
-        raise ScenarioError(f"{path} has no row below its header: it must have one at least")
+        raise ScenarioError(f"{path} has no row below its header: it must have at least one")
     values /= values.mean()
     values.flags.writeable = False
     return values
@@ -174,13 +174,13 @@ def _select(
 ) -> Table:
     """Return columns of `rows`, each with its line; `header` is in `line`."""
     indices = [_position(f"{path}, line {line}", header, name) for name in names]
-    complete = [(at, row) for at, row in rows if len(row) == len(header)]
+    complete = [(number, row) for number, row in rows if len(row) == len(header)]
     if len(complete) < len(rows) and not skip:
-        at, row = next((at, row) for at, row in rows if len(row) != len(header))
+        number, row = next((number, row) for number, row in rows if len(row) != len(header))
         raise ScenarioError(
-            f"{path}, line {at}: the row has {len(row)} values: it must have {len(header)}, as the header"
+            f"{path}, line {number}: the row has {len(row)} values: it must have {len(header)}, as the header"
         )
-    lines = [at for at, _ in complete]
+    lines = [number for number, _ in complete]
     columns = (
         Column(path, name, [row[k].strip() for _, row in complete], lines, "line")
         for name, k in zip(names, indices, strict=True)

@@ -78,8 +78,8 @@ def read_scenario(path: Path, trace: str | os.PathLike[str] | None) -> dict[str,
     arrivals, service = table.get("arrivals"), table.get("service")
     if trace is not None:
         if not isinstance(arrivals, Mapping) or "kind" in arrivals:
-            given = check_scenario.refusal("trace", os.fspath(trace), "left out: the scenario replays none")
-            raise ScenarioError(f"{path}: {given}")
+            refusal = check_scenario.refusal("trace", os.fspath(trace), "left out: the scenario replays none")
+            raise ScenarioError(f"{path}: {refusal}")
         table["arrivals"] = {**arrivals, "trace": os.path.abspath(trace)}
     else:
         _resolve(arrivals, "trace", path.parent)

@@ -69,51 +69,53 @@ def _read(trace: Trace) -> tuple[RecordedArrivals, int]:
 def _parse(
     path: str, time: str, size: str, skip: bool, _version: tuple[int, int]
 ) -> tuple[RecordedArrivals, int]:
-    (times, sizes), ragged = read_table(path, (time, size), skip)
-    rows = len(times.values)
-    when, work = (_times(times, skip), sizes.numbers()) if rows else (np.zeros(0), np.zeros(0))
-    fine = (work > 0.0) & np.isfinite(work)
+    (time_column, size_column), ragged = read_table(path, (time, size), skip)
+    rows = len(time_column.values)
+    times, sizes = (_times(time_column, skip), size_column.numbers()) if rows else (np.zeros(0), np.zeros(0))
+    valid = (sizes > 0.0) & np.isfinite(sizes)
     if skip:
-        usable = _usable(when, fine)
-        when, work = when[usable], work[usable]
-    if len(when) < 2:
-        raise ScenarioError(f"{path} has too few rows below its header, {len(when)}: it must have at least 2")
-    gaps = _gaps(when)
+        usable = _usable(times, valid)
+        times, sizes = times[usable], sizes[usable]
+    if len(times) < 2:
+        raise ScenarioError(
+            f"{path} has too few rows below its header, {len(times)}: it must have at least 2"
+        )
+    gaps = _gaps(times)
     if not skip:
-        times.refuse(gaps < 0.0, "no earlier than in the row before")
-        sizes.refuse(~fine, "a positive finite number")
+        time_column.refuse(gaps < 0.0, "no earlier than in the row before")
+        size_column.refuse(~valid, "a positive finite number")
     if not gaps.any():
-        raise ScenarioError(f"{path}: {time} is {str(times.values[0])!r} in every row: time must pass")
-    return _read_only(gaps, work), ragged + rows - len(work)
+        raise ScenarioError(f"{path}: {time} is {str(time_column.values[0])!r} in every row: time must pass")
+    return _read_only(gaps, sizes), ragged + rows - len(sizes)
 
 
-def _times(times: Column, skip: bool) -> npt.NDArray[np.float64] | npt.NDArray[np.datetime64]:
+def _times(column: Column, skip: bool) -> npt.NDArray[np.float64] | npt.NDArray[np.datetime64]:
     """Return the times, either all in seconds or all as timestamps; NaN if skipped."""
-    seconds = times.numbers()
+    seconds = column.numbers()
     seconds[~np.isfinite(seconds)] = np.nan
     parsed = np.isfinite(seconds)
     if not (parsed.any() if skip else parsed[0]):
-        stamps = times.times()
+        stamps = column.times()
         if not skip:
-            times.refuse(np.isnat(stamps), TIMES_ALLOWED)
+            column.refuse(np.isnat(stamps), TIMES_ALLOWED)
         return stamps
     if not skip:
-        times.refuse(~parsed, TIMES_ALLOWED)
+        column.refuse(~parsed, TIMES_ALLOWED)
     return seconds
 
 
 def _usable(
-    when: npt.NDArray[np.float64] | npt.NDArray[np.datetime64], fine: npt.NDArray[np.bool_]
+    times: npt.NDArray[np.float64] | npt.NDArray[np.datetime64], valid: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Return which rows are `fine`, and have a time not before earlier rows, (rows,)."""
-    known = fine & ~np.isnan(when)
-    usable = np.zeros(len(when), np.bool_)
-    usable[known] = when[known] >= np.maximum.accumulate(when[known])
+    """Return which rows are `valid`, and have a time not before earlier rows, (rows,)."""
+    known = valid & ~np.isnan(times)
+    usable = np.zeros(len(times), np.bool_)
+    usable[known] = times[known] >= np.maximum.accumulate(times[known])
     return usable
 
 
-def _gaps(when: npt.NDArray[np.float64] | npt.NDArray[np.datetime64]) -> Floats:
-    gaps = np.diff(when, prepend=when[0])
+def _gaps(times: npt.NDArray[np.float64] | npt.NDArray[np.datetime64]) -> Floats:
+    gaps = np.diff(times, prepend=times[0])
     if gaps.dtype.kind == "m":
         gaps = gaps / np.timedelta64(1, "s")
     result: Floats = gaps
