@@ -28,9 +28,7 @@ def root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def mm1_response(arrival_rate: float, rate: float = 1.0) -> float:
-    """Return the mean response of M/M/1, 1 / (mu - lambda).
-
-    For lambda < mu (Kleinrock 1975, 3.2).
+    """Return the mean response of M/M/1, 1 / (mu - lambda) (Kleinrock 1975, 3.2).
 
     Raises:
         ValueError: If arrival_rate / rate is not below 1.
@@ -42,9 +40,7 @@ def mm1_response(arrival_rate: float, rate: float = 1.0) -> float:
 
 
 def mm1_mean_number(arrival_rate: float, rate: float = 1.0) -> float:
-    """Return the mean number in M/M/1, rho / (1 - rho).
-
-    For rho = lambda / mu < 1 (Kleinrock 1975, 3.2).
+    """Return the mean number in M/M/1, rho / (1 - rho) (Kleinrock 1975, 3.2).
 
     Raises:
         ValueError: If arrival_rate / rate is not below 1.
@@ -94,9 +90,9 @@ def mm1b_distribution(arrival_rate: float, rate: float, buffer: int) -> Floats:
 
 
 def mm1b_blocking(arrival_rate: float, rate: float, buffer: int) -> float:
-    """Return P(block) of M/M/1/B, rho^B (1 - rho) / (1 - rho^(B+1)).
+    """Return P(block) of M/M/1/B; arguments as in `mm1b_distribution`.
 
-    Arguments and errors as in `mm1b_distribution`.
+    It is rho^B (1 - rho) / (1 - rho^(B+1)).
     """
     check_argument.positive("arrival_rate", arrival_rate)
     check_argument.positive("rate", rate)
@@ -110,11 +106,9 @@ def mm1b_blocking(arrival_rate: float, rate: float, buffer: int) -> float:
 
 
 def mm1b_mean_number(arrival_rate: float, rate: float, buffer: int) -> float:
-    """Return the mean number in M/M/1/B.
+    """Return the mean number in M/M/1/B; arguments as in `mm1b_distribution`.
 
-    rho / (1 - rho) - (B + 1) rho^(B+1) / (1 - rho^(B+1)).
-
-    Arguments and errors as in `mm1b_distribution`.
+    It is rho / (1 - rho) - (B + 1) rho^(B+1) / (1 - rho^(B+1)).
     """
     if buffer <= LONG:  # as the formula loses digits near rho = 1
         return float(mm1b_distribution(arrival_rate, rate, buffer) @ np.arange(buffer + 1))
@@ -130,9 +124,8 @@ def mm1b_mean_number(arrival_rate: float, rate: float, buffer: int) -> float:
 def erlang_b(servers: int, offered: float) -> float:
     """Return Erlang's loss probability; stable for any size, O(servers).
 
-    B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1)).
-
-    It holds for every service distribution of mean 1 / mu (Erlang 1917; Jagerman 1974 for the recursion).
+    B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1)), for every service distribution of mean 1 / mu (Erlang 1917;
+    Jagerman 1974 for the recursion).
 
     Args:
         servers: c.
@@ -150,9 +143,7 @@ def erlang_b(servers: int, offered: float) -> float:
 
 
 def erlang_c(servers: int, offered: float) -> float:
-    """Return P(wait) of M/M/c, c B / (c - a (1 - B)); O(servers).
-
-    For a = lambda / mu < c (Erlang 1917).
+    """Return P(wait) of M/M/c, c B / (c - a (1 - B)) (Erlang 1917); O(servers).
 
     Raises:
         ValueError: If servers is out of range, or offered / servers is not below 1.
@@ -163,10 +154,7 @@ def erlang_c(servers: int, offered: float) -> float:
 
 
 def mmc_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
-    """Return the mean wait in M/M/c, C / (c mu - lambda).
-
-    For lambda < c mu; C and errors of `erlang_c`.
-    """
+    """Return the mean wait in M/M/c, C / (c mu - lambda), with C of `erlang_c`."""
     check_argument.positive("arrival_rate", arrival_rate)
     check_argument.positive("rate", rate)
     return erlang_c(servers, arrival_rate / rate) / (servers * rate - arrival_rate)
@@ -180,7 +168,7 @@ def mmc_response(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
 def mg1_wait(arrival_rate: float, rate: float = 1.0, variation: float = 1.0) -> float:
     """Return the mean wait in M/G/1, rho (1 + cs2) / (2 mu (1 - rho)), for rho < 1.
 
-    Due to Pollaczek (1930) and Khinchine (1932).
+    Pollaczek (1930) and Khinchine (1932).
 
     Args:
         arrival_rate: lambda.
@@ -200,9 +188,7 @@ def mg1_response(arrival_rate: float, rate: float = 1.0, variation: float = 1.0)
 
 
 def round_robin_p_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
-    """Return P(wait) of round robin over n servers: E_n/M/1 queues, rho < 1.
-
-    One router serves the servers in turn.
+    """Return P(wait) of round robin by one router over n servers, E_n/M/1 queues.
 
     It is the root z below 1 of z = (Lambda / (Lambda + mu (1 - z)))^n (Kleinrock 1975, section 6.2, GI/M/1).
 
@@ -219,8 +205,7 @@ def round_robin_p_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> 
     check_argument.positive("rate", rate)
     load = arrival_rate / (servers * rate)
     check_argument.number("arrival_rate / (servers * rate)", load, above=0.0, below=1.0)
-    # In t = -log z the root is the positive zero of a concave function, between half that of M/M/1 and
-    # the greatest t.
+    # In t = -log z it is the positive root of a concave function, from half that of M/M/1 to the greatest t.
     exponent = root(
         lambda t: servers * math.log1p(-rate * math.expm1(-t) / arrival_rate) - t,
         (1.0 - load) / 2.0,
@@ -230,20 +215,16 @@ def round_robin_p_wait(servers: int, arrival_rate: float, rate: float = 1.0) -> 
 
 
 def round_robin_response(servers: int, arrival_rate: float, rate: float = 1.0) -> float:
-    """Return the mean response of round robin, 1 / (mu (1 - z)).
-
-    Arguments and errors as of `round_robin_p_wait`.
-    """
+    """Return the mean response, 1 / (mu (1 - z)), with z of `round_robin_p_wait`."""
     return 1.0 / (rate * (1.0 - round_robin_p_wait(servers, arrival_rate, rate)))
 
 
 def jiq_two_servers_mean_number(load: float) -> float:
     """Return E[N] = 2 rho (1 + rho) / ((1 - rho) (1 + 2 rho)) of join-idle-queue.
 
-    One router, two equal servers.
-    With A = E[Q1; both busy] and C = E[Q1; the other idle], the drifts of Q1^2 and Q1 Q2 vanish: A + C - rho
-    A = rho and (1 - rho) A = 2 rho C; E[N] = 2 (A + C). So (1 - rho) E[N] -> 4/3 = 2n / (n + 1) (Zhou, Tan
-    and Shroff 2018).
+    For one router and two equal servers. With A = E[Q1; both busy] and C = E[Q1; the other idle], the drifts
+    of Q1^2 and Q1 Q2 vanish: A + C - rho A = rho and (1 - rho) A = 2 rho C; E[N] = 2 (A + C). So (1 - rho)
+    E[N] -> 4/3 = 2n / (n + 1) (Zhou, Tan and Shroff 2018).
 
     Raises:
         ValueError: If load is not below 1.

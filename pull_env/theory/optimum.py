@@ -105,10 +105,6 @@ def optimise(scenario: ScenarioLike, *, free_information: bool = True, most_stat
         ValueError: The table is too large, or the system has no stationary distribution.
     """
     scenario = as_scenario(scenario)
-    if not scenario.markov:
-        raise ValueError(
-            f"{scenario.name} replays a trace, or is not Markov: a Markov chain cannot describe it"
-        )
     probes = 0 if free_information else 2 * scenario.servers
     table: dict[tuple[int, ...], int] = {}
 

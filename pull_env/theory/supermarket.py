@@ -70,9 +70,7 @@ def balanced_tail(load: float, choices: int, levels: int) -> Floats:
 
 
 def balanced_response(load: float, choices: int, mean_rate: float) -> float:
-    """Return the mean response of balanced routing as n grows.
-
-    Chen and Ye 2012, Operations Research 60.
+    """Return the mean response of balanced routing (Chen and Ye 2012) as n grows.
 
     Args:
         load: rho, below 1.

@@ -77,10 +77,6 @@ def solve(scenario: ScenarioLike, policy: PolicyLike, *, most_states: int = 200_
     """
     scenario = as_scenario(scenario)
     policy = as_policy(policy, scenario)
-    if not scenario.markov:
-        raise ValueError(
-            f"{scenario.name} replays a trace, or is not Markov: a Markov chain cannot describe it"
-        )
     if policy.network is not None:
         raise ValueError(f"{policy.name} follows a network: the chain cannot hold its observations")
     return solve_with_cuts(
@@ -92,6 +88,8 @@ def solve_with_cuts(
     scenario: Scenario, system_with_cut: Callable[[tuple[int, ...]], System], name: str, most_states: int
 ) -> Exact:
     """Return the stationary measures, with cuts of infinite buffers high enough."""
+    if not scenario.markov:
+        raise ValueError(f"{scenario.name} replays a trace, or is not Markov: a chain cannot describe it")
     if scenario.never_blocks and scenario.nominal_load >= 1:
         raise ValueError(f"{scenario.name} has load {scenario.nominal_load:g} and no limits: it is unstable")
     cut = tuple(pool.buffer or FIRST_CUT for pool in scenario.pools)
