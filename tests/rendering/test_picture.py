@@ -63,7 +63,7 @@ def test_every_cell_has_the_colour_of_its_queue(queue):
 
 
 def test_the_colours_grow_lighter_with_the_queue():
-    """So they can be told apart whatever hues are rendered: at least 8 points of CIE lightness from each to the next."""
+    """Distinct whatever hues a reader sees: at least 8 points of CIE lightness from each to the next."""
     linear = np.where(
         picture.RAMP / 255 <= 0.04045,
         picture.RAMP / 255 / 12.92,

@@ -55,9 +55,8 @@ def test_rendering_changes_nothing(draw, clock):
         for name in head:
             assert rendered.arrays.head[name] == not_rendered.arrays.head[name], name
         for name in ("servers", "pools", "lists", "streams", "messages"):
-            assert getattr(rendered.arrays, name).tobytes() == getattr(not_rendered.arrays, name).tobytes(), (
-                name
-            )
+            first, second = getattr(rendered.arrays, name), getattr(not_rendered.arrays, name)
+            assert first.tobytes() == second.tobytes(), name
 
 
 def test_the_env_draws_what_its_mode_says():

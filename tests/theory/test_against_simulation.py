@@ -101,7 +101,7 @@ def test_pull_as_the_system_grows(case):
     assert result.p_wait.mean < 1e-4
 
 
-# Two servers of rate 1: E[N] (theory.md, section 3); of M/M/2 by Erlang C.
+# Two servers of rate 1: E[N]; of M/M/2 by Erlang C.
 TWO_EQUAL = {
     0.8: {"jsq": 4.72918, "jbt(8)": 6.41192, "jbt(4)": 5.47094, "jbt(2)": 5.15921, "jiq": 5.53846, "random": 8.0},
     0.9: {"jsq": 9.85484, "jbt(8)": 11.97918, "jbt(4)": 10.78772, "jbt(2)": 10.90083, "jiq": 12.21429, "random": 18.0},

@@ -1,4 +1,4 @@
-"""Pooling bounds: the digits of theory.md, one queue as the special case, and chains solved directly."""
+"""Pooling bounds: known digits, one queue as the special case, and chains solved directly."""
 
 import math
 

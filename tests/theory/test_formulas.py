@@ -1,4 +1,4 @@
-"""Closed forms against the digits of theory.md, against each other, and against sums and chains done by hand."""
+"""Closed forms against known digits, against each other, and against sums and chains done by hand."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""PULL with few routers and join-below-threshold: the digits of theory.md, and limits that must coincide."""
+"""PULL with few routers and join-below-threshold: known digits, and limits that must coincide."""
 
 import numpy as np
 import pytest

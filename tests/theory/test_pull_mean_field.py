@@ -1,4 +1,4 @@
-"""PULL with many routers: the digits of theory.md, conservation, and the equations by other means."""
+"""PULL with many routers: known digits, conservation, and the equations by other means."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Closed forms for the shortest of d queues against the digits of theory.md and their own equations."""
+"""Closed forms for the shortest of d queues against known digits and their own equations."""
 
 import pytest
 

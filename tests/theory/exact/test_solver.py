@@ -148,7 +148,7 @@ def test_identities_between_policies():
     same(solve(mixed, make("power-of-d(3)")), solve(mixed, make("jsq")))
     same(solve(equal, make("sed")), solve(equal, make("jsq")))
     same(solve(mixed, make("jsq")), solve(alone, make("jsq")))
-    # A memory that is told everything at once is a look at all servers; with one router it needs no probes.
+    # A memory that learns everything at once is a look at all servers; with one router it needs no probes.
     asks = Policy("asks all", (Probe(at_most=3, rank="queue then speed"),))
     same(solve(mixed, asks), solve(mixed, make("jfsq")))
 
