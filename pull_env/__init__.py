@@ -1,4 +1,4 @@
-"""Routers for large server systems: simulated exactly, scored on waiting and message cost.
+"""Routers for large server systems, scored on waiting and message cost.
 
     import gymnasium, pull_env
     result = pull_env.simulate("two-speeds", "balanced(2)")    # result.cost.mean, .wait.low, .messages ...

@@ -80,11 +80,7 @@ class Evaluator:
 
     def policy(self, weights: Weights, choice: str) -> Policy:
         """Return the policy of a router with these weights; draws no random numbers."""
-        configuration = {
-            "algo": self.algorithm,
-            "seed": self.seed,
-            "action_set": self.action_set.to_dict(),
-        }
+        configuration = {"algo": self.algorithm, "seed": self.seed, "action_set": self.action_set.to_dict()}
         model, sampled = set_actor_weights(self.model, weights), choice == "sampled"
         policy = policy_of(model, configuration, self.scenario, sampled=sampled)
         assert policy is not None
@@ -121,12 +117,7 @@ class EvaluationCallback(BaseCallback):
     """
 
     def __init__(
-        self,
-        folder: Path,
-        evaluator: Evaluator,
-        interval: int,
-        average_keeps: float,
-        report: Report,
+        self, folder: Path, evaluator: Evaluator, interval: int, average_keeps: float, report: Report
     ) -> None:
         """Begin a curve.
 

@@ -90,10 +90,7 @@ class RouterVectorEnv(VectorEnv[npt.NDArray[np.float32], npt.NDArray[np.int64], 
         self._all_envs.flags.writeable = False
 
     def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
         """Start the next episode of every env, or of those in `options["reset_mask"]`.
 

@@ -37,15 +37,7 @@ from pull_env.kernels.faults.events import next_event_time
 from pull_env.kernels.faults.server_health import is_open
 from pull_env.kernels.heap import pop, push, sink
 from pull_env.kernels.prefetch.large_systems import prefetch_service
-from pull_env.kernels.random import (
-    HALF,
-    LOW,
-    U,
-    below,
-    bits,
-    pick_router,
-    pool_of_service,
-)
+from pull_env.kernels.random import HALF, LOW, U, below, bits, pick_router, pool_of_service
 from pull_env.kernels.routing.level_index import lower_level, raise_level
 from pull_env.kernels.routing.probe_answers import RECENT
 from pull_env.kernels.state import (

@@ -315,12 +315,7 @@ def control_run(name, customers):
     return policy, env, lambda: np.array([-1.0, 1.0, -0.25], np.float32)
 
 
-RUNS = {
-    RouterEnv: router_run,
-    MORouterEnv: router_run,
-    DispatchEnv: dispatch_run,
-    ControlEnv: control_run,
-}
+RUNS = {RouterEnv: router_run, MORouterEnv: router_run, DispatchEnv: dispatch_run, ControlEnv: control_run}
 
 
 def test_rewards_of_an_episode_sum_to_minus_the_cost_of_the_same_run(name):

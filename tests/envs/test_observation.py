@@ -14,11 +14,7 @@ from pull_env.kernels.routing.memory import UNKNOWN
 from pull_env.policy.policy import Announce, Probe, Recall, Send, Take
 from pull_env.scenario.faults import Faults
 from pull_env.scenario.scenario import Pool, Prices, Scenario, load_scenario, scenario_names
-from pull_env.simulation.kernel_data.view import (
-    local_size,
-    observation_names,
-    observation_size,
-)
+from pull_env.simulation.kernel_data.view import local_size, observation_names, observation_size
 
 UNEVEN = Scenario(
     pools=(Pool(3, rate=2.0, buffer=4), Pool(5, rate=0.5), Pool(2, rate=1.0, buffer=1)),
@@ -180,10 +176,7 @@ systems = st.builds(
     Scenario,
     pools=st.lists(
         st.builds(
-            Pool,
-            size=st.integers(1, 6),
-            rate=st.floats(1e-3, 1e3),
-            buffer=st.none() | st.integers(1, 5),
+            Pool, size=st.integers(1, 6), rate=st.floats(1e-3, 1e3), buffer=st.none() | st.integers(1, 5)
         ),
         min_size=1,
         max_size=3,

@@ -7,17 +7,7 @@ import pytest
 from pull_env.envs.policy_driver import Driver, PolicyEnv, play
 from pull_env.envs.router import RouterEnv
 from pull_env.kernels.state import CALENDAR
-from pull_env.policy.policy import (
-    STEPS,
-    Announce,
-    Cycle,
-    Inspect,
-    Policy,
-    Probe,
-    Recall,
-    Send,
-    Take,
-)
+from pull_env.policy.policy import STEPS, Announce, Cycle, Inspect, Policy, Probe, Recall, Send, Take
 from pull_env.scenario.scenario import as_scenario, load_scenario
 from tests.oracles.env_twins import FASTEST, POLICIES, WEIGHTED, assert_same_state, kernel_run
 

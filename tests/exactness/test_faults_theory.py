@@ -233,10 +233,7 @@ def test_failures_do_not_depend_on_the_policy(customers):
 
 @pytest.mark.parametrize(("name", "case"), list(product(["pull", "jiq", "balanced(2)"], ["news", "faults"])))
 def test_common_random_numbers_whatever_the_workers(name, case):
-    cases = {
-        "news": News(delay=0.2, loss=0.1, repeat=1.0),
-        "faults": Faults(up=5.0, down=1.0, restart=9.0),
-    }
+    cases = {"news": News(delay=0.2, loss=0.1, repeat=1.0), "faults": Faults(up=5.0, down=1.0, restart=9.0)}
     scenario = replace(Scenario((Pool(5, 1.0),), routers=2, load=0.6), **{case: cases[case]})
     runs = [simulate(scenario, baselines.make(name), 8000, seed=11, workers=workers) for workers in (1, 2)]
     assert runs[0] == runs[1]

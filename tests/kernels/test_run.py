@@ -6,25 +6,10 @@ from hypothesis import strategies as st
 
 import baselines
 from pull_env.kernels import state
-from pull_env.policy.policy import (
-    Announce,
-    Memory,
-    Policy,
-    Recall,
-    Send,
-    Take,
-)
+from pull_env.policy.policy import Announce, Memory, Policy, Recall, Send, Take
 from pull_env.scenario.scenario import Pool, Scenario
 from pull_env.simulation.kernel_data.step_records import needs_calendar
-from tests.oracles.cases import (
-    KEEP_ALL,
-    SCENARIOS,
-    Exponential,
-    Simultaneous,
-    all_policies,
-    feeds,
-    systems,
-)
+from tests.oracles.cases import KEEP_ALL, SCENARIOS, Exponential, Simultaneous, all_policies, feeds, systems
 from tests.oracles.twins import pair, run_both
 
 

@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 import pull_env
-from pull_env.policy.policy import (
-    Network,
-    PolicyError,
-    load_policy,
-    save_policy,
-)
+from pull_env.policy.policy import Network, PolicyError, load_policy, save_policy
 from pull_env.reporting.rows import row
 from pull_env.scenario.scenario import load_scenario
 from tests.oracles.networks import follow, network

@@ -10,12 +10,7 @@ import pytest
 from pull_env import Faults, News
 from pull_env.scenario.arrivals import Batches, Bursts, HotRouter
 from pull_env.scenario.laws import Pareto
-from pull_env.scenario.scenario import (
-    Pool,
-    Prices,
-    Scenario,
-    ScenarioError,
-)
+from pull_env.scenario.scenario import Pool, Prices, Scenario, ScenarioError
 
 PRESETS = {
     "data-center": Scenario(

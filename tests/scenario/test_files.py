@@ -11,19 +11,8 @@ import pytest
 
 from pull_env.scenario import files
 from pull_env.scenario.arrivals import HotRouter, Modulated, Renewal
-from pull_env.scenario.laws import (
-    Erlang,
-    Lognormal,
-    Pareto,
-)
-from pull_env.scenario.scenario import (
-    Pool,
-    Scenario,
-    Trace,
-    load_scenario,
-    scenario_names,
-    traced_names,
-)
+from pull_env.scenario.laws import Erlang, Lognormal, Pareto
+from pull_env.scenario.scenario import Pool, Scenario, Trace, load_scenario, scenario_names, traced_names
 from tests.scenario.conftest import PRESETS, as_toml, raises
 
 POOLS = (Pool(3, rate=2.0, buffer=4), Pool(5, rate=0.5))

@@ -7,14 +7,7 @@ import pytest
 
 from pull_env import Scenario
 from pull_env.scenario.laws import LAWS as KINDS
-from pull_env.scenario.laws import (
-    Empirical,
-    Erlang,
-    Hyperexponential,
-    Lognormal,
-    Pareto,
-    Weibull,
-)
+from pull_env.scenario.laws import Empirical, Erlang, Hyperexponential, Lognormal, Pareto, Weibull
 from tests.oracles.workloads import LAWS, near
 from tests.scenario.conftest import raises
 

@@ -20,18 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pull_env.scenario.arrivals import Batches, HotRouter
-from pull_env.scenario.laws import (
-    Erlang,
-    Exponential,
-)
-from pull_env.scenario.scenario import (
-    Pool,
-    Prices,
-    Scenario,
-    Trace,
-    as_scenario,
-    load_scenario,
-)
+from pull_env.scenario.laws import Erlang, Exponential
+from pull_env.scenario.scenario import Pool, Prices, Scenario, Trace, as_scenario, load_scenario
 from tests.scenario.conftest import any_type, as_toml, raises
 
 POOLS = (Pool(3, rate=2.0, buffer=4), Pool(5, rate=0.5))
@@ -306,10 +296,7 @@ def test_bad_values_of_a_part(build: Callable[[], object], sentence: str) -> Non
         ({"load": "0.9"}, f"load is '0.9': {POSITIVE}"),
         ({"load": None, "arrival_rate": INFINITY}, f"arrival_rate is inf: {POSITIVE}"),
         ({"load": None, "arrival_rate": True}, f"arrival_rate is True: {POSITIVE}"),
-        (
-            {"arrival_rate": 4.8},
-            "load is 0.9 and arrival_rate is 4.8: exactly one of the two must be given",
-        ),
+        ({"arrival_rate": 4.8}, "load is 0.9 and arrival_rate is 4.8: exactly one of the two must be given"),
         ({"load": None}, "load is None and arrival_rate is None: exactly one of the two must be given"),
         ({"shares": 0.5}, "shares is 0.5: it must be a list"),
         ({"shares": "1"}, "shares is '1': it must be a list"),

@@ -27,8 +27,7 @@ IN_FILE = replace(
 def test_faults_need_the_calendar():
     policy = baselines.make("pull")
     with pytest.raises(
-        PolicyError,
-        match="workload is None: custom has faults, which need the calendar clock",
+        PolicyError, match="workload is None: custom has faults, which need the calendar clock"
     ):
         Simulator(IN_FILE, policy.steps, policy.announce)
 

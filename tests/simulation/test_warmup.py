@@ -8,12 +8,7 @@ import pytest
 import baselines
 from pull_env import Faults, Pool, Scenario
 from pull_env.scenario.arrivals import Batches, Bursts, Day, HotRouter
-from pull_env.scenario.laws import (
-    Deterministic,
-    Exponential,
-    Hyperexponential,
-    Pareto,
-)
+from pull_env.scenario.laws import Deterministic, Exponential, Hyperexponential, Pareto
 from pull_env.simulation.warmup import dispersion, phase_relaxation, variability, warmup_customers
 from tests.oracles.workloads import PLAIN
 

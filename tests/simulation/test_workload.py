@@ -9,11 +9,7 @@ import pytest
 
 from pull_env import Trace
 from pull_env.scenario.arrivals import Day, HotRouter
-from pull_env.scenario.laws import (
-    Erlang,
-    Exponential,
-    Lognormal,
-)
+from pull_env.scenario.laws import Erlang, Exponential, Lognormal
 from pull_env.simulation.workload import calendar_workload, workload_for
 from tests.oracles.workloads import PLAIN, WORKLOADS, customers, near
 

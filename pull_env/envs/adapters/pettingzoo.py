@@ -151,11 +151,7 @@ class ParallelRouters(Routers, ParallelEnv):  # type: ignore[misc]  # PettingZoo
     def step(
         self, actions: Actions
     ) -> tuple[
-        dict[str, Observation],
-        dict[str, float],
-        dict[str, bool],
-        dict[str, bool],
-        dict[str, dict[str, Any]],
+        dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
     ]:
         """Let each router follow the mixture of its action for the next period.
 

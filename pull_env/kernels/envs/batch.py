@@ -129,7 +129,7 @@ def write_all(batch: int, first: int, last: int, outputs: Any) -> None:
 
 @kernel
 def write_outputs(batch: int, first: int, last: int, outputs: int) -> None:
-    """Write the state of envs `first` to `last` - 1 to the arrays at address `outputs`.
+    """Write the state of envs `first` to `last` - 1 to the arrays at `outputs`.
 
     Their layout is that of `pull_env.envs.batch.layout`.
     """

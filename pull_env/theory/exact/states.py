@@ -215,10 +215,7 @@ def set_last(servers: list[Server], router: int, server: int) -> list[Server]:
 
 
 def canonical_state(
-    system: System,
-    servers: tuple[Server, ...],
-    turns: tuple[Turn, ...],
-    departures: tuple[int, ...] = (),
+    system: System, servers: tuple[Server, ...], turns: tuple[Turn, ...], departures: tuple[int, ...] = ()
 ) -> State:
     """Return the state in canonical form: ranks without gaps, equal servers sorted."""
     if system.memory is not None:

@@ -10,18 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 
-from pull_env.policy.policy import (
-    Announce,
-    Cycle,
-    Last,
-    Lookup,
-    Policy,
-    Probe,
-    Recall,
-    Search,
-    Step,
-    Take,
-)
+from pull_env.policy.policy import Announce, Cycle, Last, Lookup, Policy, Probe, Recall, Search, Step, Take
 from pull_env.scenario.scenario import Scenario
 from pull_env.theory.exact.states import (
     Outcome,

@@ -12,15 +12,7 @@ import pytest
 from agents.general.planner import short_run_cost
 from agents.general.plans import LAST_STEPS, PLANS, PROTOCOLS, Plan
 from agents.general.random_systems import draw_systems
-from agents.general.router import (
-    GENERAL,
-    GeneralRouter,
-    load,
-    plan_preferences,
-    run,
-    save,
-    starting_weights,
-)
+from agents.general.router import GENERAL, GeneralRouter, load, plan_preferences, run, save, starting_weights
 from agents.general.router import Args as GeneralArgs
 from pull_env import Pool, Prices, Scenario, load_policy, load_scenario, simulate
 from pull_env.__main__ import main

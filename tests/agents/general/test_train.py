@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from agents.general import train as generalise
-from agents.general.router import (
-    RECALL,
-    SHAPES,
-    GeneralRouter,
-    load,
-    starting_weights,
-)
+from agents.general.router import RECALL, SHAPES, GeneralRouter, load, starting_weights
 from agents.general.train import Args, Scale, moved
 
 
@@ -30,19 +24,10 @@ def test_moving_a_player_leaves_all_but_what_is_remembered() -> None:
         assert np.array_equal(change, expected)
 
 
-TINY = {
-    "systems": 4,
-    "held_out": 1,
-    "generations": 2,
-    "population": 4,
-    "batch": 24,
-    "validation_systems": 2,
-}
+TINY = {"systems": 4, "held_out": 1, "generations": 2, "population": 4, "batch": 24, "validation_systems": 2}
 
 
-def test_a_training_is_the_same_on_any_number_of_threads(
-    tmp_path: Path,
-) -> None:
+def test_a_training_is_the_same_on_any_number_of_threads(tmp_path: Path) -> None:
     scale = Scale((20, 40), ((5, 500, 500), (5, 2_000, 2_000)), planner_steps=20, worthwhile=0.0)
     digests = []
     for workers in (1, 2):

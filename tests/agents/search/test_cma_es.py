@@ -10,13 +10,7 @@ import pull_env
 from agents.search import cma_es as search
 from agents.search.cma_es import Args
 from pull_env.policy.catalog import default_catalog
-from pull_env.policy.policy import (
-    Announce,
-    Policy,
-    Send,
-    load_policy,
-    save_policy,
-)
+from pull_env.policy.policy import Announce, Policy, Send, load_policy, save_policy
 from pull_env.reporting.run_folder import CONFIGURATION, CURVE
 from pull_env.scenario.scenario import load_scenario
 from tests.oracles.networks import follow

@@ -7,16 +7,7 @@ import pytest
 
 from agents.search.initial_networks import SearchSpace, chain_network, rule_networks, with_takes_by_pool
 from pull_env.policy.catalog import default_catalog, with_fallback
-from pull_env.policy.policy import (
-    Announce,
-    Memory,
-    Policy,
-    Probe,
-    Recall,
-    Search,
-    Send,
-    Take,
-)
+from pull_env.policy.policy import Announce, Memory, Policy, Probe, Recall, Search, Send, Take
 from pull_env.scenario.scenario import Pool, Scenario, load_scenario
 from pull_env.simulation.kernel_data.view import local_size
 from pull_env.simulation.policy_runner import PolicyRunner

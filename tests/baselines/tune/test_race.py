@@ -9,11 +9,7 @@ import pytest
 from baselines import make
 from baselines.tune import race as racing
 from baselines.tune.race import Log, Plan, race
-from pull_env import (
-    Pool,
-    Scenario,
-    load_scenario,
-)
+from pull_env import Pool, Scenario, load_scenario
 from pull_env.simulation.progress import Report
 
 TINY = Plan(

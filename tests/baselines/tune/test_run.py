@@ -11,13 +11,7 @@ import pytest
 from baselines.tune import race as racing
 from baselines.tune import run as tune
 from baselines.tune.race import PURPOSES, Log, Plan
-from pull_env import (
-    Policy,
-    Scenario,
-    load_policy,
-    load_scenario,
-    simulate,
-)
+from pull_env import Policy, Scenario, load_policy, load_scenario, simulate
 from pull_env.reporting.rows import read_rows
 from pull_env.scenario.files import read_toml
 from pull_env.simulation.progress import Report

@@ -7,16 +7,7 @@ import pytest
 
 from baselines import make
 from baselines.tune import search_space as space
-from pull_env import (
-    Policy,
-    Pool,
-    Probe,
-    Scenario,
-    Send,
-    Take,
-    load_scenario,
-    scenario_names,
-)
+from pull_env import Policy, Pool, Probe, Scenario, Send, Take, load_scenario, scenario_names
 from pull_env.policy.policy import Announce, Cycle
 from pull_env.simulation.kernel_data.step_records import encode
 

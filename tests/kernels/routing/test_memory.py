@@ -2,15 +2,7 @@
 
 import pytest
 
-from pull_env.policy.policy import (
-    Announce,
-    Memory,
-    Policy,
-    Probe,
-    Recall,
-    Send,
-    Take,
-)
+from pull_env.policy.policy import Announce, Memory, Policy, Probe, Recall, Send, Take
 from pull_env.scenario.scenario import Pool, Scenario
 from tests.oracles.twins import pair, run_both
 

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from pull_env.policy.policy import (
-    Lookup,
-    Policy,
-)
-from tests.oracles.cases import (
-    SCENARIOS,
-)
+from pull_env.policy.policy import Lookup, Policy
+from tests.oracles.cases import SCENARIOS
 from tests.oracles.twins import pair, run_both
 
 

@@ -5,11 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from pull_env.policy.policy import (
-    Network,
-    Policy,
-    Send,
-)
+from pull_env.policy.policy import Network, Policy, Send
 from pull_env.scenario.scenario import load_scenario
 from pull_env.simulation.kernel_data.compiled_network import CompiledNetwork
 from pull_env.simulation.policy_runner import PolicyRunner
