@@ -195,9 +195,9 @@ def test_theory_of_markov_systems_claims_nothing_else(parts):
     assert (least["p_block"].value > 0.0) == (
         "shares" in parts
     )  # which do not matter to servers pooled into one
-    with pytest.raises(ValueError, match="is not Markov: a Markov chain cannot describe it"):
+    with pytest.raises(ValueError, match="is not Markov: a chain cannot describe it"):
         exact.solve(finite, baselines.make("jsq"))
-    with pytest.raises(ValueError, match="is not Markov: a Markov chain cannot describe it"):
+    with pytest.raises(ValueError, match="is not Markov: a chain cannot describe it"):
         optimum.optimise(finite)
 
 

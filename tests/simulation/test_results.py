@@ -29,7 +29,7 @@ def test_stability_on_two_speeds(name, stable, seed):
 
 @pytest.mark.parametrize(("load", "stable"), [(0.4, True), (0.6, False)])
 def test_stability_of_pull_with_one_router_and_rates_1_and_9(load, stable):
-    """The critical load is .477 (theory.md, section 5)."""
+    """The critical load is .477."""
     scenario = Scenario((Pool(1, 1.0), Pool(1, 9.0)), load=load)
     assert simulate(scenario, baselines.make("pull"), 4_000_000, seed=6).stable is stable
 

@@ -158,9 +158,7 @@ def test_the_work_of_equal_queues_differs_by_chance() -> None:
     assert chen_ye.spreads(np.array([0, 0]), generator) == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("c", "response"), [(1, 3.333333), (2, 1.298242), (3, 1.053924), (5, 0.885945)]
-)  # theory.md, section 3
+@pytest.mark.parametrize(("c", "response"), [(1, 3.333333), (2, 1.298242), (3, 1.053924), (5, 0.885945)])
 def test_limits_of_the_response(measured: list[dict[str, Any]], c: int, response: float) -> None:
     row = next(row for row in measured if row["point"].get("n") == 10 and row["point"]["c"] == c)
     assert row["extra"]["limit response"] == pytest.approx(response, abs=5e-7)
@@ -172,4 +170,4 @@ def test_exact_values(measured: list[dict[str, Any]]) -> None:
     assert found[1, 0.96] == pytest.approx(2 * 0.96)
     assert found[2, 0.96] is None
     scenario = Scenario(chen_ye.HEAVY[2], arrival_rate=2.4)
-    assert chen_ye.exact(scenario, 2, 0.8) == pytest.approx(0.2 * 5.314523, abs=1e-7)  # theory.md, section 4
+    assert chen_ye.exact(scenario, 2, 0.8) == pytest.approx(0.2 * 5.314523, abs=1e-7)

@@ -101,7 +101,7 @@ def test_short_runs_make_a_page_and_a_figure(measured: list[dict[str, Any]]) -> 
 
 
 @pytest.mark.parametrize(
-    ("rule", "load", "mean_number"),  # theory.md, section 3
+    ("rule", "load", "mean_number"),
     [
         ("JSQ", 0.8, 4.72918),
         ("r = 2", 0.8, 5.15921),
