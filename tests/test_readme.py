@@ -59,6 +59,13 @@ def test_files_named_exist():
         assert (ROOT / path).is_file(), path
 
 
+def test_files_of_the_guide_for_contributors_exist():
+    guide = (ROOT / ".github/CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`?((?:pull_env|baselines|agents|tests)/[\w./]+)", guide)
+    assert len(paths) > 20
+    assert not [path for path in paths if not (ROOT / path).exists()]
+
+
 def test_files_of_the_map_exist():
     """In a cell, names without a folder are beside the first."""
     rows = re.findall(r"^\| [^|]+ \| (`[^|]+) \|$", TEXT.split("## Where is what")[1], re.MULTILINE)
