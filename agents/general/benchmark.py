@@ -29,6 +29,7 @@ from baselines.tune.race import Log, Plan, choose, race
 from pull_env.policy.catalog import mean_service_time
 from pull_env.policy.policy import Policy
 from pull_env.reporting.console import command_line, console
+from pull_env.reporting.flags import Workers
 from pull_env.reporting.rows import (
     checkout,
     provenance,
@@ -94,8 +95,7 @@ class Args:
     """Customers counted at least, over all replications."""
     seed: int = 0
     """Seeds the systems and their customers."""
-    workers: int | None = None
-    """Threads; by default one per core. The results do not depend on it."""
+    workers: Workers = None
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = HERE / "results"
     """Folder of the rows; logs of the tuning go to results/exam."""
     scope: tyro.conf.Suppress[Scope] = Scope()

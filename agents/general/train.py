@@ -31,6 +31,7 @@ from agents.general.router import GENERAL, RECALL, SHAPES, Floats, GeneralRouter
 from agents.search.cma_es import MOST_GENERATIONS, check_limits, progress
 from agents.training.commands import repeatable
 from pull_env.reporting.console import command_line
+from pull_env.reporting.flags import Workers
 from pull_env.reporting.rows import machine, versions, write_rows
 from pull_env.reporting.run_folder import CURVE, TRAINING, choose_folder, plain_arguments, write_json
 from pull_env.scenario.scenario import Scenario
@@ -76,8 +77,7 @@ class Args:
     """Generations between two validations."""
     validation_systems: int = 120
     """Systems of a validation."""
-    workers: int | None = None
-    """Threads; by default one per core. The results do not depend on it."""
+    workers: Workers = None
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """A new folder for the results; by default one in runs/, named by seed and time."""
     scale: tyro.conf.Suppress[Scale] = Scale()

@@ -24,6 +24,7 @@ from baselines.leaderboard.run import default_policies
 from baselines.policies.tuned import tuned
 from pull_env.policy.policy import Policy, Search
 from pull_env.reporting.console import command_line, console
+from pull_env.reporting.flags import Workers
 from pull_env.reporting.rows import checkout, read_rows, replace_rows, row, write_rows
 from pull_env.reporting.run_folder import ROWS, write_text
 from pull_env.scenario.arrivals import Bursts, HotRouter
@@ -63,8 +64,7 @@ class Args:
     """Independent runs, from which the intervals are computed."""
     warmup: int = 25_000
     """Customers of each replication before the counted ones, for 100 servers; more for more servers."""
-    workers: int | None = None
-    """Threads; by default one per core. The results do not depend on it."""
+    workers: Workers = None
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for rows and page; by default that of the code; with --quick results/agents-quick."""
 

@@ -33,6 +33,7 @@ from agents.training.score import RIVALS, score
 from pull_env.policy.lookup import as_policy
 from pull_env.policy.policy import Policy, save_policy
 from pull_env.reporting.console import command_line
+from pull_env.reporting.flags import Workers
 from pull_env.reporting.rows import versions, write_rows
 from pull_env.reporting.run_folder import (
     CONFIGURATION,
@@ -88,8 +89,7 @@ class Args:
     """Customers counted in a validation."""
     validation_warmup: int = 50_000
     """Customers of each of its eight replications before the counted ones."""
-    workers: int | None = None
-    """Threads; by default one per core. The results do not depend on it."""
+    workers: Workers = None
     score_customers: int = 1_000_000
     """Customers counted in the score at the end; 0: no score."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None

@@ -7,7 +7,6 @@ learning curve (curve.jsonl, tensorboard/), and scores (scores.jsonl).
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any, Literal
@@ -144,11 +143,3 @@ def read_configuration(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{path} is not valid JSON: {error}") from None
     return content
-
-
-def weights_digest(model: Any) -> str:
-    """Return the sha256 of a model's weights, in order of their names."""
-    digest = hashlib.sha256()
-    for name, value in sorted(model.policy.state_dict().items()):
-        digest.update(name.encode() + value.detach().cpu().numpy().tobytes())
-    return digest.hexdigest()

@@ -20,6 +20,7 @@ from baselines.leaderboard.report import board, table
 from pull_env.policy.lookup import PolicyLike, as_policy
 from pull_env.policy.policy import Policy, load_policy
 from pull_env.reporting.console import command_line, console
+from pull_env.reporting.flags import Workers
 from pull_env.reporting.rows import row, write_rows
 from pull_env.reporting.run_folder import POLICY
 from pull_env.scenario.scenario import Scenario, load_scenario
@@ -47,8 +48,7 @@ class Args:
     """Seed of the score."""
     replications: int = 16
     """Independent runs, from which the intervals are computed."""
-    workers: int | None = None
-    """Threads; by default one per core. The results do not depend on it."""
+    workers: Workers = None
 
 
 def run(args: Args) -> int:

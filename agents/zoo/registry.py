@@ -25,7 +25,6 @@ from pull_env.scenario.validation import check_argument
 
 TRAINED = Path(__file__).with_name("trained")
 BEST = "best.json"
-MOST_BYTES = 2**20  # of a folder
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Short training runs and calls of the command line, in this process."""
 
 import dataclasses
+import hashlib
 import sys
 
 import pytest
@@ -25,6 +26,14 @@ EFFORT = Effort(
 
 SEARCH = """--scenario small-mixed --generations 2 --every 1 --population 6 --customers 2000 --warmup 100
     --replications 2 --validation-customers 4000 --validation-warmup 100 --score-customers 0 --seed 3"""
+
+
+def weights_digest(model):
+    """Return the sha256 of a model's weights, in order of their names."""
+    digest = hashlib.sha256()
+    for name, value in sorted(model.policy.state_dict().items()):
+        digest.update(name.encode() + value.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
 
 
 @pytest.fixture

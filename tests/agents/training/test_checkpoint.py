@@ -6,11 +6,11 @@ import gzip
 import pytest
 
 from agents.training import train
-from agents.training.algorithms import load, weights_digest
+from agents.training.algorithms import load
 from agents.training.checkpoint import CHECKPOINT
 from agents.training.evaluation_callback import EvaluationCallback
 from pull_env.reporting.rows import read_rows
-from tests.agents.conftest import EFFORT
+from tests.agents.conftest import EFFORT, weights_digest
 
 
 def left(folder):

@@ -12,10 +12,10 @@ from agents.training.algorithms import (
     router_model,
     save_model,
     set_actor_weights,
-    weights_digest,
 )
 from pull_env.scenario.scenario import load_scenario
 from pull_env.simulation.kernel_data.view import local_size
+from tests.agents.conftest import weights_digest
 
 SCENARIO = load_scenario("small-mixed")
 LOCAL = local_size(SCENARIO)

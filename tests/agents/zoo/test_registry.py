@@ -6,7 +6,7 @@ import pytest
 
 from agents.training.action_set import with_takes_by_pool
 from agents.zoo import registry
-from agents.zoo.registry import MOST_BYTES, TRAINED, load_trained, trained_names
+from agents.zoo.registry import TRAINED, load_trained, trained_names
 from pull_env.simulation.policy_runner import check_fit
 from pull_env.simulation.simulate import simulate
 
@@ -18,7 +18,7 @@ def test_each_trained_router_is_whole(name):
     check_fit(policy, trained.scenario)
     assert registry.digest(policy) == training["weights_sha256"]
     assert trained.scenario.digest == training["scenario"]["sha256"]
-    assert sum(path.stat().st_size for path in (TRAINED / name).iterdir()) < MOST_BYTES
+    assert sum(path.stat().st_size for path in (TRAINED / name).iterdir()) < 2**20  # a MiB
     curve = [json.loads(line) for line in (TRAINED / name / "curve.jsonl").read_text().splitlines()]
     assert (
         curve[-1]["generation"] == training["generations"]
